@@ -19,6 +19,15 @@ static const uint8_t rules[] = {
 	[PARAM_TYPE_EMBEDDING] = NORMAL,
 	[PARAM_EMBEDDING_NORM_W] = ONE,
 	[PARAM_EMBEDDING_NORM_B] = ZERO,
+	[PARAM_TIME_FC1_W] = NORMAL,
+	[PARAM_TIME_FC1_B] = ZERO,
+	[PARAM_TIME_FC2_W] = NORMAL,
+	[PARAM_TIME_FC2_B] = ZERO,
+	[PARAM_CONDITION_TABLE] = NORMAL,
+	[PARAM_ADAPT_W] = NORMAL, /* DiT begins with zeros, which would leave the blocks without a gradient to verify */
+	[PARAM_ADAPT_B] = NORMAL,
+	[PARAM_FINAL_ADAPT_W] = NORMAL,
+	[PARAM_FINAL_ADAPT_B] = NORMAL,
 	[PARAM_NORM1_W] = ONE,
 	[PARAM_NORM1_B] = ZERO,
 	[PARAM_QKV_W] = NORMAL,
@@ -90,6 +99,8 @@ static const uint8_t rules[] = {
 	[PARAM_HEAD_B] = ZERO,
 	[PARAM_CLASS_W] = NORMAL,
 	[PARAM_CLASS_B] = ZERO,
+	[PARAM_OUTPUT_W] = NORMAL,
+	[PARAM_OUTPUT_B] = ZERO,
 };
 static_assert(COUNT(rules) == PARAM_KIND_COUNT, "a rule for each parameter");
 
@@ -287,16 +298,17 @@ static void write_ids(const struct device_job *job, const struct device *d, int6
 	}
 }
 
-/* The same of normal values. */
-static void write_values(const struct device *d, int64_t sequence, int64_t n, enum dtype format, int32_t buffer,
-	uint64_t at_B)
+/* The same of normal values, all `bytes` of a part: each part has others. */
+static void write_values(const struct device *d, enum input_part part, int64_t sequence, int64_t bytes,
+	enum dtype format, int32_t buffer, uint64_t at_B)
 {
 	const uint64_t size_B = (uint64_t)dtype_bytes(format);
+	const int64_t n = (int64_t)((double)bytes / dtype_bytes(format)), part_at = (int64_t)part << 40;
 	for (int64_t first = 0; first < n; first += CHUNK) {
 		float values[CHUNK], stored[CHUNK];
 		const int64_t count = n - first < CHUNK ? n - first : CHUNK;
 		for (int64_t i = 0; i < count; i++)
-			values[i] = normal(data_bits(sequence, first + i));
+			values[i] = normal(data_bits(sequence, part_at + first + i));
 		dtype_store(format, values, (uint64_t)count, stored);
 		d->ops->write(d->ctx, buffer, at_B + (uint64_t)first * size_B, stored, (uint64_t)count * size_B);
 	}
@@ -312,14 +324,20 @@ static void write_part(const struct program *p, const struct device_job *job, co
 	switch (part) {
 	case INPUT_PART_DATA:
 		if (m->input != INPUT_TOKENS)
-			write_values(d, sequence, (int64_t)((double)bytes / dtype_bytes(format)), format, buffer, at_B);
+			write_values(d, part, sequence, bytes, format, buffer, at_B);
 		else
 			write_ids(job, d, sequence, bytes / 4, 0, m->vocab, buffer, at_B);
 		return;
+	case INPUT_PART_TIMES: write_values(d, part, sequence, bytes, format, buffer, at_B); return;
 	case INPUT_PART_TARGETS: /* the tokens after */
-		write_ids(job, d, sequence, bytes / 4, 1, m->vocab, buffer, at_B);
+		if (m->output_channels > 0)
+			write_values(d, part, sequence, bytes, format, buffer, at_B);
+		else
+			write_ids(job, d, sequence, bytes / 4, 1, m->vocab, buffer, at_B);
 		return;
-	case INPUT_PART_CLASSES: write_ids(job, d, sequence, bytes / 4, 0, m->classes, buffer, at_B); return;
+	case INPUT_PART_CLASSES:
+		write_ids(job, d, sequence, bytes / 4, 0, m->classes + m->condition_classes, buffer, at_B);
+		return;
 	case INPUT_PART_COUNT: return;
 	}
 }

@@ -57,6 +57,10 @@ enum status runner_supports(const struct program *p, bool gpus, struct error *e)
 	if (gpus && model_is_conv(&p->config.model))
 		return error_set(e, ST_RUN,
 			"model.conv_stages: convolutional networks are executed on cores alone (run.backend: host)");
+	if (gpus && (p->config.model.adaptive_norm || p->config.model.output_channels > 0))
+		return error_set(e, ST_RUN,
+			"model.adaptive_norm and output_channels: diffusion transformers are executed on cores alone "
+			"(run.backend: host)");
 	if (gpus && model_layer_counts(&p->config.model).of[LAYER_MAMBA] > 0)
 		return error_set(e, ST_RUN,
 			"model.layer_pattern: Mamba layers are executed on cores alone (run.backend: host)");

@@ -1,6 +1,6 @@
 /* What a micro-batch brings to the device: its parts, one behind the other. The data loader prepares all of it.
  * Pictures come as patches, each one a row of the product that embeds it, in the format of activations: cutting a
- * picture is the loader's work. Ids are int32. */
+ * picture is the loader's work, and so are noise and sines of timesteps. Ids are int32. */
 #ifndef STEPSIM_STEP_INPUTS_H
 #define STEPSIM_STEP_INPUTS_H
 
@@ -10,8 +10,10 @@
 
 enum input_part {
 	INPUT_PART_DATA,    /* (T) tokens, or (micro_batch patches, patch_size^2 channels), or images */
-	INPUT_PART_TARGETS, /* (micro_batch targets): of the vocabulary head */
-	INPUT_PART_CLASSES, /* (micro_batch): of the class head */
+	INPUT_PART_TIMES,   /* (micro_batch, timestep_features): sines and cosines of a picture's timestep */
+	INPUT_PART_TARGETS, /* (micro_batch targets): of the vocabulary head; or (micro_batch patches, patch_size^2
+	                       output_channels), what a head of patches shall predict */
+	INPUT_PART_CLASSES, /* (micro_batch): of the class head, or that condition */
 	INPUT_PART_COUNT
 };
 

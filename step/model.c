@@ -41,7 +41,7 @@ struct row {
 static void fill_rows(const struct model *m, int64_t vocab, struct row out[ROWS])
 {
 	const bool bias = m->bias, norm_bias = bias && m->norm == NORM_LAYERNORM, last = m->post_norm;
-	const bool first = !last && m->branch_norm != BRANCH_NORM_REORDERED;
+	const bool first = !last && !m->adaptive_norm && m->branch_norm != BRANCH_NORM_REORDERED;
 	const bool branch = m->branch_norm != BRANCH_NORM_NONE, heads = m->qk_norm != QK_NORM_NONE;
 	const bool latent = m->kv_lora_rank > 0, latent_q = latent && m->q_lora_rank > 0;
 	const int64_t h = m->hidden, q = m->heads * m->head_dim, kv = m->kv_heads * m->head_dim, qkv = q + 2 * kv;
@@ -54,13 +54,20 @@ static void fill_rows(const struct model *m, int64_t vocab, struct row out[ROWS]
 	const int64_t halves = gated(m) ? 2 : 1;
 	const enum tp_split whole = TP_REPLICATED, fc1 = gated(m) ? TP_HALVES : TP_ROWS;
 	const bool patches = m->input == INPUT_PATCHES, transform = m->lm_head && m->head_transform;
-	const int64_t pixels = m->patch_size * m->patch_size * m->channels;
+	const int64_t patch = m->patch_size * m->patch_size, pixels = patch * m->channels;
+	const bool adapts = m->adaptive_norm, final_norm = m->final_norm && !adapts;
+	const int64_t predicted = patch * m->output_channels;
 	const struct row rows[] = {
 		{PARAM_TOKEN_EMBEDDING, BEFORE, !patches, vocab, h, 1, TP_ROWS},
 		{PARAM_CLASS_TOKEN, BEFORE, m->class_token, h, 1, 1, whole},
 		{PARAM_PATCH_W, BEFORE, patches, h, pixels, 1, whole},
 		{PARAM_PATCH_B, BEFORE, patches && bias, h, 1, 1, whole},
-		{PARAM_POSITION_EMBEDDING, BEFORE, m->position == POS_LEARNED, m->max_positions, h, 1, whole},
+		{PARAM_TIME_FC1_W, BEFORE, adapts, h, m->timestep_features, 1, whole},
+		{PARAM_TIME_FC1_B, BEFORE, adapts && bias, h, 1, 1, whole},
+		{PARAM_TIME_FC2_W, BEFORE, adapts, h, h, 1, whole},
+		{PARAM_TIME_FC2_B, BEFORE, adapts && bias, h, 1, 1, whole},
+		{PARAM_CONDITION_TABLE, BEFORE, m->condition_classes > 0, m->condition_classes, h, 1, whole},
+		{PARAM_POSITION_EMBEDDING, BEFORE, model_has_positions(m), m->max_positions, h, 1, whole},
 		{PARAM_TYPE_EMBEDDING, BEFORE, m->type_vocab > 0, m->type_vocab, h, 1, whole},
 		{PARAM_EMBEDDING_NORM_W, BEFORE, m->embedding_norm, h, 1, 1, whole},
 		{PARAM_EMBEDDING_NORM_B, BEFORE, m->embedding_norm && norm_bias, h, 1, 1, whole},
@@ -95,6 +102,8 @@ static void fill_rows(const struct model *m, int64_t vocab, struct row out[ROWS]
 		{PARAM_FC1_B, BLOCK_DENSE, bias, halves * ffn, 1, 1, fc1},
 		{PARAM_FC2_W, BLOCK_DENSE, true, h, ffn, 1, TP_COLS},
 		{PARAM_FC2_B, BLOCK_DENSE, bias, h, 1, 1, whole},
+		{PARAM_ADAPT_W, BLOCK_DENSE, adapts, 6 * h, h, 1, whole},
+		{PARAM_ADAPT_B, BLOCK_DENSE, adapts && bias, 6 * h, 1, 1, whole},
 		{PARAM_ROUTER_W, BLOCK_MOE, true, m->experts, h, 1, whole},
 		{PARAM_EXPERT_FC1_W, BLOCK_MOE, true, halves * moe, h, m->experts, CUT_EXPERTS},
 		{PARAM_EXPERT_FC2_W, BLOCK_MOE, true, h, moe, m->experts, CUT_EXPERTS},
@@ -112,8 +121,10 @@ static void fill_rows(const struct model *m, int64_t vocab, struct row out[ROWS]
 		{PARAM_NORM2_B, TWO_BRANCHES, last && norm_bias, h, 1, 1, whole},
 		{PARAM_MLP_NORM_W, BLOCK, branch, h, 1, 1, whole},
 		{PARAM_MLP_NORM_B, BLOCK, branch && norm_bias, h, 1, 1, whole},
-		{PARAM_FINAL_NORM_W, AFTER, m->final_norm, h, 1, 1, whole},
-		{PARAM_FINAL_NORM_B, AFTER, m->final_norm && norm_bias, h, 1, 1, whole},
+		{PARAM_FINAL_NORM_W, AFTER, final_norm, h, 1, 1, whole},
+		{PARAM_FINAL_NORM_B, AFTER, final_norm && norm_bias, h, 1, 1, whole},
+		{PARAM_FINAL_ADAPT_W, AFTER, adapts, 2 * h, h, 1, whole},
+		{PARAM_FINAL_ADAPT_B, AFTER, adapts && bias, 2 * h, 1, 1, whole},
 		{PARAM_POOLER_W, AFTER, m->pooler, h, h, 1, whole},
 		{PARAM_POOLER_B, AFTER, m->pooler && bias, h, 1, 1, whole},
 		{PARAM_HEAD_DENSE_W, AFTER, transform, h, h, 1, whole},
@@ -124,6 +135,8 @@ static void fill_rows(const struct model *m, int64_t vocab, struct row out[ROWS]
 		{PARAM_HEAD_B, AFTER, m->lm_head && m->head_bias, vocab, 1, 1, TP_ROWS},
 		{PARAM_CLASS_W, AFTER, m->classes > 0, m->classes, h, 1, whole},
 		{PARAM_CLASS_B, AFTER, m->classes > 0 && bias, m->classes, 1, 1, whole},
+		{PARAM_OUTPUT_W, AFTER, predicted > 0, predicted, h, 1, whole},
+		{PARAM_OUTPUT_B, AFTER, predicted > 0 && bias, predicted, 1, 1, whole},
 	};
 	static_assert(COUNT(rows) == ROWS, "one row for each kind, two for the four of a block's norms");
 	memcpy(out, rows, sizeof rows);
@@ -360,10 +373,17 @@ enum param_kind param_lora_of(enum param_kind w)
 	return PARAM_KIND_COUNT;
 }
 
+bool model_freezes(const struct model *m)
+{
+	return m->lora_rank > 0 || m->freeze != FREEZE_NONE || m->position == POS_SINCOS;
+}
+
 bool model_trains(const struct model *m, enum param_kind k)
 {
 	if (m->lora_rank > 0)
 		return param_is_lora(k);
+	if (k == PARAM_POSITION_EMBEDDING && m->position == POS_SINCOS)
+		return false;
 	switch (m->freeze) {
 	case FREEZE_EMBEDDING: return k > PARAM_EMBEDDING_NORM_B;
 	case FREEZE_ATTENTION: return k < PARAM_NORM1_W || k > PARAM_K_NORM_W;
@@ -423,6 +443,8 @@ uint64_t model_trained_parameters(const struct model *m) { return count(m, COUNT
 
 bool model_ties(const struct model *m) { return m->tied_embeddings && m->lm_head; }
 
+bool model_has_positions(const struct model *m) { return m->position == POS_LEARNED || m->position == POS_SINCOS; }
+
 int64_t model_patches(const struct model *m)
 {
 	const int64_t side = m->image_size / m->patch_size;
@@ -431,7 +453,9 @@ int64_t model_patches(const struct model *m)
 
 int64_t model_targets(const struct model *m)
 {
-	return !m->lm_head ? 1 : m->predictions > 0 ? m->predictions : m->seq_len;
+	if (!m->lm_head)
+		return m->output_channels > 0 ? m->seq_len : 1;
+	return m->predictions > 0 ? m->predictions : m->seq_len;
 }
 
 const char *model_samples(const struct model *m) { return m->input != INPUT_TOKENS ? "image" : NULL; }
@@ -455,8 +479,8 @@ static int64_t rows_of(const struct model *m, enum param_kind k)
 {
 	if (k == PARAM_PATCH_W || k == PARAM_PATCH_B)
 		return model_patches(m);
-	if (k == PARAM_CLASS_TOKEN || k == PARAM_POOLER_W || k == PARAM_POOLER_B || k == PARAM_CLASS_W ||
-		k == PARAM_CLASS_B)
+	if ((k >= PARAM_TIME_FC1_W && k <= PARAM_FINAL_ADAPT_B) || k == PARAM_CLASS_TOKEN || k == PARAM_POOLER_W ||
+		k == PARAM_POOLER_B || k == PARAM_CLASS_W || k == PARAM_CLASS_B)
 		return 1;
 	if ((k >= PARAM_HEAD_DENSE_W && k <= PARAM_HEAD_B) || (k == PARAM_TOKEN_EMBEDDING && model_ties(m)))
 		return model_targets(m);

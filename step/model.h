@@ -5,14 +5,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum position { POS_LEARNED, POS_ROPE, POS_ALIBI, POS_NONE, POS_COUNT };
+/* POS_SINCOS: a table that is added as a learned one is, and that is not trained. */
+enum position { POS_LEARNED, POS_ROPE, POS_ALIBI, POS_NONE, POS_SINCOS, POS_COUNT };
 enum mlp { MLP_GELU, MLP_RELU, MLP_SQUARED_RELU, MLP_SWIGLU, MLP_GEGLU, MLP_COUNT };
 enum norm { NORM_LAYERNORM, NORM_RMSNORM, NORM_COUNT };
 /* How far a query sees under a window: the keys before it, or those before it in its own chunk of positions (Llama 4).
  */
 enum window_kind { WINDOW_SLIDING, WINDOW_CHUNKED, WINDOW_KIND_COUNT };
-/* Activations that are no MLP's: of a pooler (BERT). Kernels know them beside those of enum mlp. */
-enum activation_only { ACTIVATION_TANH = MLP_COUNT, ACTIVATION_COUNT };
+/* Activations that are no MLP's: of a pooler (BERT), of what conditions (DiT). Kernels know them beside those of enum
+ * mlp. */
+enum activation_only { ACTIVATION_TANH = MLP_COUNT, ACTIVATION_SILU, ACTIVATION_COUNT };
 /* What the model reads: ids of a vocabulary, or patches of pictures (Dosovitskiy et al. 2020, arXiv:2010.11929). */
 enum input { INPUT_TOKENS, INPUT_PATCHES, INPUT_PIXELS /* whole images */, INPUT_COUNT };
 /* Norms of queries and keys: none, of each head (Qwen3, Gemma 3), of all heads at once (OLMo 2). */
@@ -78,6 +80,11 @@ struct model {
 	int64_t image_size, patch_size, channels;
 	bool class_token;   /* a row of parameters before the patches (ViT) */
 	int64_t type_vocab; /* token types (BERT: 2); 0: none */
+	/* Diffusion transformers (Peebles & Xie 2022, DiT, arXiv:2212.09748): a vector for each picture, from a
+	 * timestep's `timestep_features` numbers and one of condition_classes, shifts, scales and gates each branch.
+	 * The head predicts patch_size^2 x output_channels numbers a patch. */
+	bool adaptive_norm;
+	int64_t timestep_features, condition_classes /* 0: none */, output_channels /* 0: no such head */;
 	bool parallel_residual;
 	bool tied_embeddings;
 	/* Multi-head latent attention (DeepSeek-AI 2024, arXiv:2405.04434, section 2.1); kv_lora_rank == 0: none.
@@ -114,6 +121,15 @@ struct model {
 	X(TYPE_EMBEDDING, "type_embedding") \
 	X(EMBEDDING_NORM_W, "embedding_norm.weight") \
 	X(EMBEDDING_NORM_B, "embedding_norm.bias") \
+	X(TIME_FC1_W, "timestep.fc1.weight") /* [hidden, timestep_features]; replicated over tp, as the eight below */ \
+	X(TIME_FC1_B, "timestep.fc1.bias") \
+	X(TIME_FC2_W, "timestep.fc2.weight") /* [hidden, hidden] */ \
+	X(TIME_FC2_B, "timestep.fc2.bias") \
+	X(CONDITION_TABLE, "condition.weight") /* [condition_classes, hidden] */ \
+	X(ADAPT_W, "adapt.weight")             /* [6 hidden, hidden] */ \
+	X(ADAPT_B, "adapt.bias") \
+	X(FINAL_ADAPT_W, "final_adapt.weight") /* [2 hidden, hidden] */ \
+	X(FINAL_ADAPT_B, "final_adapt.bias") \
 	X(NORM1_W, "norm1.weight") \
 	X(NORM1_B, "norm1.bias") \
 	X(QKV_W, "qkv.weight") /* [(heads + 2 kv_heads) head_dim, hidden]; tp: heads */ \
@@ -186,7 +202,9 @@ struct model {
 	X(HEAD_W, "head.weight")     /* [vocab padded, hidden] when not tied; tp: rows */ \
 	X(HEAD_B, "head.bias")       /* [vocab padded]; tp: rows */ \
 	X(CLASS_W, "classes.weight") /* [classes, hidden] */ \
-	X(CLASS_B, "classes.bias")
+	X(CLASS_B, "classes.bias") \
+	X(OUTPUT_W, "output.weight") /* [patch_size^2 output_channels, hidden] */ \
+	X(OUTPUT_B, "output.bias")
 
 #define PARAM_KIND(kind, name) PARAM_##kind,
 enum param_kind { PARAM_KINDS(PARAM_KIND) PARAM_KIND_COUNT };
@@ -250,6 +268,8 @@ const char *param_kind_name(enum param_kind k);
 uint64_t param_elements(const struct param *p);
 uint64_t param_local_elements(const struct param *p, int64_t ranks);
 
+/* Returns whether some parameters are not trained. */
+bool model_freezes(const struct model *m);
 /* Returns whether a parameter is trained: it has a gradient and states of the optimizer. */
 bool model_trains(const struct model *m, enum param_kind k);
 /* Returns whether a parameter is a matrix of a block's products, which train.lora_base stores in fewer bits. */
@@ -270,8 +290,10 @@ uint64_t model_active_parameters(const struct model *m);
 
 /* Returns whether the vocabulary head's weight is the input's table. */
 bool model_ties(const struct model *m);
+/* Returns whether a table of positions is added to the embedded rows. */
+bool model_has_positions(const struct model *m);
 /* Return the patches of a picture; the rows of a sequence whose prediction the main loss counts: those that the
- * vocabulary head sees, or 1 of a class head alone. */
+ * vocabulary head sees, all that a head of patches predicts, or 1 of a class head alone. */
 int64_t model_patches(const struct model *m);
 int64_t model_targets(const struct model *m);
 

@@ -220,6 +220,12 @@ struct op_matrix {
 	                */
 };
 
+/* MODULATE*, GATED_ADD*: sequences of rows, and what of a row of `width` columns for each shifts, scales or gates them.
+ */
+struct op_modulate {
+	int64_t batch, seq, cols, width, at;
+};
+
 /* SOFTCAP, SOFTCAP_GRAD. */
 struct op_cap {
 	int64_t rows, cols;
@@ -328,6 +334,7 @@ struct op {
 		struct op_pack pack;
 		struct op_latent latent;
 		struct op_matrix matrix;
+		struct op_modulate modulate;
 		struct op_cap cap;
 		struct op_loss loss;
 		struct op_sequence sequence;

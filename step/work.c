@@ -167,7 +167,8 @@ static void measure(const struct op *op, const struct work_device *device, struc
 /* clang-format on */
 
 /* A pooler's few rows take gelu's time, which has a tanh in it too. */
-static const char *const mlp_words[] = {"gelu", "relu", "squared_relu", "swiglu", "geglu", [ACTIVATION_TANH] = "gelu"};
+static const char *const mlp_words[] = {"gelu", "relu", "squared_relu", "swiglu",
+	"geglu", [ACTIVATION_TANH] = "gelu", [ACTIVATION_SILU] = "gelu"};
 static_assert(sizeof mlp_words / sizeof mlp_words[0] == ACTIVATION_COUNT, "a word for each activation");
 
 static const char *suffix_of(const struct op *op)

@@ -10,7 +10,8 @@ struct cuda_kernel {
 
 /* One row a kind: how it is done, its launcher, and its scratch. CUDA_NONE: collectives are the communicator's; LOAD,
  * PAUSE and SYNC the host lane's (exec/host_work.h); QK_NORM, LATENT_KEYS, ATTN_SINKS, SOFTCAP, SSM_*, MUON_*, PICK*,
- * PREPEND* and what convolutional networks need are executed on cores alone (runner_supports). */
+ * PREPEND*, MODULATE*, GATED_ADD*, SQUARE_LOSS and what convolutional networks need are executed on cores alone
+ * (runner_supports). */
 #define KERNELS(ROW) \
 	ROW(GEMM, PRODUCT, NULL, NULL) \
 	ROW(ATTENTION, ATTENTION, launch_attention, NULL) \
@@ -39,6 +40,10 @@ struct cuda_kernel {
 	ROW(ADD, KERNEL, launch_add, NULL) \
 	ROW(ADD_NORM, KERNEL, launch_add_norm, NULL) \
 	ROW(BIAS, KERNEL, launch_bias, NULL) \
+	ROW(MODULATE, NONE, NULL, NULL) \
+	ROW(MODULATE_GRAD, NONE, NULL, NULL) \
+	ROW(GATED_ADD, NONE, NULL, NULL) \
+	ROW(GATED_ADD_GRAD, NONE, NULL, NULL) \
 	ROW(BIAS_GRAD, KERNEL, launch_bias_grad, cuda_scratch_bias_grad_B) \
 	ROW(ACT, KERNEL, launch_act, NULL) \
 	ROW(ACT_GRAD, KERNEL, launch_act_grad, NULL) \
@@ -78,6 +83,7 @@ struct cuda_kernel {
 	ROW(LOSS_MAX, KERNEL, launch_loss_max, NULL) \
 	ROW(LOSS_SUM, KERNEL, launch_loss_sum, NULL) \
 	ROW(LOSS_GRAD, KERNEL, launch_loss_grad, NULL) \
+	ROW(SQUARE_LOSS, NONE, NULL, NULL) \
 	ROW(OPTIMIZER, KERNEL, launch_optimizer, cuda_scratch_optimizer_B) \
 	ROW(LAMB_DIRECTION, KERNEL, launch_lamb_direction, cuda_scratch_lamb_direction_B) \
 	ROW(LAMB_STEP, KERNEL, launch_lamb_step, NULL) \

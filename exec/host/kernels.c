@@ -43,6 +43,10 @@ struct kernel {
 	ROW(ADD, kernel_add, NULL) \
 	ROW(ADD_NORM, kernel_add_norm, NULL) \
 	ROW(BIAS, kernel_bias, NULL) \
+	ROW(MODULATE, kernel_modulate, NULL) \
+	ROW(MODULATE_GRAD, kernel_modulate_grad, NULL) \
+	ROW(GATED_ADD, kernel_gated_add, NULL) \
+	ROW(GATED_ADD_GRAD, kernel_gated_add_grad, NULL) \
 	ROW(BIAS_GRAD, kernel_bias_grad, scratch_bias_grad) \
 	ROW(ACT, kernel_act, NULL) \
 	ROW(ACT_GRAD, kernel_act_grad, NULL) \
@@ -82,6 +86,7 @@ struct kernel {
 	ROW(LOSS_MAX, kernel_loss_max, NULL) \
 	ROW(LOSS_SUM, kernel_loss_sum, NULL) \
 	ROW(LOSS_GRAD, kernel_loss_grad, scratch_loss) \
+	ROW(SQUARE_LOSS, kernel_square_loss, scratch_loss) \
 	ROW(OPTIMIZER, kernel_optimizer, NULL) \
 	ROW(LAMB_DIRECTION, kernel_lamb_direction, scratch_lamb_direction) \
 	ROW(LAMB_STEP, kernel_lamb_step, NULL) \

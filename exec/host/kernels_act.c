@@ -122,12 +122,14 @@ ROWS(gelu_rows, plain_rows, GELU)
 ROWS(relu_rows, plain_rows, RELU)
 ROWS(squared_relu_rows, plain_rows, SQUARED_RELU)
 ROWS(tanh_rows, plain_rows, TANH)
+ROWS(silu_rows, plain_rows, SILU)
 ROWS(swiglu_rows, gated_rows, SILU)
 ROWS(geglu_rows, gated_rows, GELU)
 ROWS(gelu_grad_rows, plain_grad_rows, GELU)
 ROWS(relu_grad_rows, plain_grad_rows, RELU)
 ROWS(squared_relu_grad_rows, plain_grad_rows, SQUARED_RELU)
 ROWS(tanh_grad_rows, plain_grad_rows, TANH)
+ROWS(silu_grad_rows, plain_grad_rows, SILU)
 ROWS(swiglu_grad_rows, gated_grad_rows, SILU)
 ROWS(geglu_grad_rows, gated_grad_rows, GELU)
 ROWS(silu_gate_rows, gate_rows, SILU)
@@ -144,6 +146,7 @@ static const struct mlp_rows mlps[] = {
 	[MLP_SWIGLU] = {swiglu_rows, swiglu_grad_rows, silu_gate_rows, 2},
 	[MLP_GEGLU] = {geglu_rows, geglu_grad_rows, gelu_gate_rows, 2},
 	[ACTIVATION_TANH] = {tanh_rows, tanh_grad_rows, NULL, 1},
+	[ACTIVATION_SILU] = {silu_rows, silu_grad_rows, NULL, 1},
 };
 static_assert(COUNT(mlps) == ACTIVATION_COUNT, "a row for each activation");
 

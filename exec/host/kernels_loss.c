@@ -113,6 +113,43 @@ enum status kernel_loss_grad(const struct host_env *env, const struct op *op, vo
 	return ST_OK;
 }
 
+struct square_loss {
+	float *prediction;
+	const float *target;
+	double *partial;
+	int64_t cols;
+	float slope; /* of the gradient */
+};
+
+static void square_loss_part(void *ctx, int64_t begin, int64_t end, int part, int thread)
+{
+	(void)thread;
+	const struct square_loss *s = ctx;
+	double total = 0.0;
+	for (int64_t r = begin; r < end; r++) {
+		float *x = s->prediction + r * s->cols, lane[LANES] = {0};
+		const float *target = s->target + r * s->cols;
+		FOR_LANES(s->cols, float off = x[i] - target[i]; lane[l] += off * off; x[i] = s->slope * off;);
+		total += (double)lanes_sum(lane);
+	}
+	s->partial[part] = total;
+}
+
+enum status kernel_square_loss(const struct host_env *env, const struct op *op, void *const arg[], struct error *e)
+{
+	(void)e;
+	const double each = env->loss_scale / (double)op->matrix.cols;
+	struct square_loss s = {arg[ARG_SQUARE_LOSS_prediction], arg[ARG_SQUARE_LOSS_target], env->scratch,
+		op->matrix.cols, (float)(2.0 * each)};
+	const int parts = kernel_parts(env, op->matrix.rows, s.cols);
+	kernel_split(env, parts, op->matrix.rows, square_loss_part, &s);
+	double total = 0.0;
+	for (int i = 0; i < parts; i++)
+		total += s.partial[i];
+	*(float *)arg[ARG_SQUARE_LOSS_loss] += (float)(each * total);
+	return ST_OK;
+}
+
 static void loss_max_part(void *ctx, int64_t begin, int64_t end, int part, int thread)
 {
 	(void)part, (void)thread;

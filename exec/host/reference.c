@@ -54,6 +54,7 @@ static double activation(int act, double x)
 {
 	switch (act) {
 	case ACTIVATION_TANH: return tanh(x);
+	case ACTIVATION_SILU: return x / (1.0 + exp(-x));
 	case MLP_RELU: return fmax(x, 0.0);
 	case MLP_SQUARED_RELU: return fmax(x, 0.0) * fmax(x, 0.0);
 	case MLP_SWIGLU: return x / (1.0 + exp(-x));
@@ -66,6 +67,7 @@ static double activation_slope(int act, double x)
 	double s = 1.0 / (1.0 + exp(-x)), t = tanh(sqrt(2.0 / M_PI) * (x + 0.044715 * x * x * x));
 	switch (act) {
 	case ACTIVATION_TANH: return 1.0 - tanh(x) * tanh(x);
+	case ACTIVATION_SILU: return s * (1.0 + x * (1.0 - s));
 	case MLP_RELU: return x > 0.0 ? 1.0 : 0.0;
 	case MLP_SQUARED_RELU: return 2.0 * fmax(x, 0.0);
 	case MLP_SWIGLU: return s * (1.0 + x * (1.0 - s));
@@ -412,6 +414,10 @@ REFERENCE(ref_copy)
 	ROW(ADD, ref_add) \
 	ROW(ADD_NORM, ref_add_norm) \
 	ROW(BIAS, ref_bias) \
+	ROW(MODULATE, ref_modulate) \
+	ROW(MODULATE_GRAD, ref_modulate_grad) \
+	ROW(GATED_ADD, ref_gated_add) \
+	ROW(GATED_ADD_GRAD, ref_gated_add_grad) \
 	ROW(BIAS_GRAD, ref_bias_grad) \
 	ROW(ACT, ref_act) \
 	ROW(ACT_GRAD, ref_act_grad) \
@@ -451,6 +457,7 @@ REFERENCE(ref_copy)
 	ROW(LOSS_MAX, ref_loss_max) \
 	ROW(LOSS_SUM, ref_loss_sum) \
 	ROW(LOSS_GRAD, ref_loss_grad) \
+	ROW(SQUARE_LOSS, ref_square_loss) \
 	ROW(OPTIMIZER, ref_optimizer) \
 	ROW(LAMB_DIRECTION, ref_lamb_direction) \
 	ROW(LAMB_STEP, ref_lamb_step) \

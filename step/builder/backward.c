@@ -190,6 +190,18 @@ static void branch_norm_backward(struct builder *b, struct acts *a, int32_t *dx)
 		add_branch(b, dx, dn);
 }
 
+static void adaptive_backward(struct builder *b, struct acts *a, int32_t *dx)
+{
+	int32_t dmod = NONE;
+	int32_t dmlp = adapt_add_grad(b, &a->adapt, 1, *dx, a->mlp_out, PARAM_FC2_B, &dmod);
+	int32_t dn = mlp_branch_grad(b, a, dmlp);
+	adapt_norm_grad(b, "norm2", &a->adapt, 1, dn, a->x_mid, a->stats2, *dx, &dmod);
+	int32_t datt = adapt_add_grad(b, &a->adapt, 0, *dx, a->att_out, PARAM_PROJ_B, &dmod);
+	dn = attention_backward(b, a, datt);
+	adapt_norm_grad(b, "norm1", &a->adapt, 0, dn, a->x_in, a->stats1, *dx, &dmod);
+	adapt_backward(b, &a->adapt, PARAM_ADAPT_W, dmod);
+}
+
 /* A layer of one branch. */
 static void single_branch_backward(struct builder *b, struct acts *a, int32_t *dx)
 {
@@ -209,6 +221,10 @@ void block_backward(struct builder *b, struct acts *a, int32_t *dx)
 	}
 	if (b->m->layer_pattern[0]) {
 		single_branch_backward(b, a, dx);
+		return;
+	}
+	if (b->m->adaptive_norm) {
+		adaptive_backward(b, a, dx);
 		return;
 	}
 	if (b->m->branch_norm != BRANCH_NORM_NONE) {

@@ -171,11 +171,11 @@ int32_t mlp_forward(struct builder *b, const struct mlp_layers *s, struct mlp_ac
 	return project ? build_linear(b, &s->fc2, a->g) : NONE;
 }
 
-/* A norm behind the last product needs that product's result in its backward pass. */
+/* A norm or a gate behind the last product needs that product's result in its backward pass. */
 bool build_ends_early(const struct builder *b)
 {
 	return b->recomputing && !b->c->stack.recompute_last_gemm && !b->m->post_norm &&
-	       b->m->branch_norm == BRANCH_NORM_NONE;
+	       b->m->branch_norm == BRANCH_NORM_NONE && !b->m->adaptive_norm;
 }
 
 /* Returns the second branch's output without FC2's bias, given normed rows. A recomputed block stops at FC2's input. */
@@ -273,6 +273,18 @@ static int32_t branch_norm_block(struct builder *b, struct acts *a)
 	return residual_add(b, a->x_mid, normed, NO_PARAM);
 }
 
+/* DiT: both norms are shifted and scaled, and both branches gated, by numbers of the picture's own. */
+static int32_t adaptive_block(struct builder *b, struct acts *a)
+{
+	adapt_forward(b, &a->adapt, PARAM_ADAPT_W);
+	a->n1 = adapt_norm(b, "norm1", &a->adapt, 0, a->x_in, &a->stats1);
+	a->att_out = tp_reduce(b, attention_forward(b, a, a->n1, true), "proj");
+	a->x_mid = adapt_add(b, &a->adapt, 0, a->x_in, a->att_out, PARAM_PROJ_B);
+	a->n2 = adapt_norm(b, "norm2", &a->adapt, 1, a->x_mid, &a->stats2);
+	a->mlp_out = mlp_branch(b, a, a->n2);
+	return adapt_add(b, &a->adapt, 1, a->x_mid, a->mlp_out, PARAM_FC2_B);
+}
+
 /* A layer of one branch. */
 static int32_t single_branch_block(struct builder *b, struct acts *a)
 {
@@ -315,6 +327,8 @@ static int32_t forward(struct builder *b, int32_t x_in, struct acts *a)
 	}
 	if (b->m->branch_norm != BRANCH_NORM_NONE)
 		return branch_norm_block(b, a);
+	if (b->m->adaptive_norm)
+		return adaptive_block(b, a);
 	a->n1 = build_norm(b, "norm1", x_in, PARAM_NORM1_W, &a->stats1);
 	if (b->m->parallel_residual)
 		return parallel_block(b, a);
@@ -351,7 +365,7 @@ static void forget_mlp(const struct builder *b, struct acts *a)
 static void forget(const struct builder *b, struct acts *a)
 {
 	if (build_recomputes_part(b, REC_LAYERNORM))
-		a->n1 = a->n2 = a->stats1 = a->stats2 = NONE;
+		a->n1 = a->n2 = a->stats1 = a->stats2 = a->adapt.normed[0] = a->adapt.normed[1] = NONE;
 	if (build_recomputes_part(b, REC_CORE_ATTN))
 		a->lse = a->probs = a->att_heads = NONE;
 	if (build_recomputes_part(b, REC_MLA_UP_PROJ))
@@ -371,7 +385,8 @@ void again_norm1(struct builder *b, struct acts *a)
 {
 	b->recomputing = true;
 	if (build_recomputes_part(b, REC_LAYERNORM))
-		a->n1 = build_norm(b, "norm1", a->x_in, PARAM_NORM1_W, &a->stats1);
+		a->n1 = b->m->adaptive_norm ? adapt_norm(b, "norm1", &a->adapt, 0, a->x_in, &a->stats1)
+		                            : build_norm(b, "norm1", a->x_in, PARAM_NORM1_W, &a->stats1);
 	b->recomputing = false;
 }
 
@@ -384,7 +399,8 @@ void again_mlp(struct builder *b, struct acts *a)
 	}
 	b->recomputing = true;
 	if (build_recomputes_part(b, REC_LAYERNORM) && !alone)
-		a->n2 = build_norm(b, "norm2", a->x_mid, PARAM_NORM2_W, &a->stats2);
+		a->n2 = b->m->adaptive_norm ? adapt_norm(b, "norm2", &a->adapt, 1, a->x_mid, &a->stats2)
+		                            : build_norm(b, "norm2", a->x_mid, PARAM_NORM2_W, &a->stats2);
 	if (build_recomputes_part(b, experts ? REC_MOE : REC_MLP))
 		mlp_branch(b, a, a->n2);
 	else if (experts && build_recomputes_part(b, REC_SHARED_EXPERTS))

@@ -16,6 +16,7 @@
 #define STEPSIM_STEP_BUILD_H
 
 #include "step/clocks.h"
+#include "step/inputs.h"
 #include "step/program.h"
 #include "step/schedule.h"
 #include "step/stages.h"
@@ -57,6 +58,19 @@ struct conv_unit {
 	int32_t x, made, stats;
 };
 
+#define ADAPTED 2 /* norms with the same numbers, at most */
+/* What adaptive norms and gates keep (adapt.c): the activated condition, the numbers that it makes of them, the norms'
+ * results where the shift is an op of its own. */
+struct adapt_acts {
+	int32_t active, mod, normed[ADAPTED];
+};
+
+/* Buffers of what conditions a picture: its timestep's numbers, before and behind their activation; the sum with its
+ * class, whose gradient the blocks add up. */
+struct condition {
+	int32_t features, before, active, sum, grad;
+};
+
 /* Buffers that a block of a convolutional network keeps for its backward pass. */
 struct conv_acts {
 	struct conv_unit unit[4]; /* CONV_LAYERS */
@@ -70,7 +84,7 @@ struct conv_stem {
 };
 
 #define LORA_PRODUCTS 4
-#define OFFLOADED_ACTS 25
+#define OFFLOADED_ACTS 28
 
 /* Buffers that a block's forward pass keeps for its backward pass; NONE where the block has none. */
 struct acts {
@@ -81,9 +95,10 @@ struct acts {
 	struct ssm_acts ssm;
 	struct conv_acts conv;
 	int32_t lora_in[LORA_PRODUCTS];                         /* x A^T of each product with an adapter */
-	int32_t att_out, att_out_stats, mlp_out, mlp_out_stats; /* branch norms: their inputs */
-	int32_t x_mid, n2, stats2;                              /* x_mid: the residual stream after attention */
-	struct mlp_acts mlp;                                    /* of the experts where the block has any */
+	int32_t att_out, att_out_stats, mlp_out, mlp_out_stats; /* branch norms and gates: their inputs */
+	struct adapt_acts adapt;
+	int32_t x_mid, n2, stats2; /* x_mid: the residual stream after attention */
+	struct mlp_acts mlp;       /* of the experts where the block has any */
 	struct moe_acts moe;
 	int32_t sum2;                 /* post-norm: the sum before norm2 */
 	int32_t away[OFFLOADED_ACTS]; /* copies in the host's memory */
@@ -126,12 +141,15 @@ struct head_acts {
 	                 */
 	int32_t first, pooler, pooled; /* the class head: first rows, before the pooler's activation, behind it */
 	int32_t class_logits;
+	struct adapt_acts adapt;
+	int32_t predicted; /* of patches; the loss leaves its gradient here */
 };
 
 /* A micro-batch in flight in one chunk of the stage: from its forward pass to its last backward action. */
 struct flight {
 	int32_t input;                     /* tokens and targets on the device */
 	int32_t embedded, embedding_stats; /* input and statistics of the embedding's norm */
+	struct condition condition;
 	struct conv_stem stem;
 	struct head_acts head;
 	int32_t x;            /* the chunk's output */
@@ -349,6 +367,8 @@ void build_take_turns(struct builder *b);
 void feed_begin(struct builder *b);
 /* Brings the micro-batch's input to the device. */
 void feed_micro_begin(struct builder *b);
+/* Returns where a part of the micro-batch's input begins. */
+struct view feed_view(const struct builder *b, enum input_part part);
 /* Ends the step, after everything else. */
 void feed_end(struct builder *b);
 
@@ -439,6 +459,9 @@ void again_attention(struct builder *b, struct acts *a);
 int32_t block_forward(struct builder *b, int32_t x_in, struct acts *a);
 /* Replaces the gradient of the block's output in *dx by that of its input. */
 void block_backward(struct builder *b, struct acts *a, int32_t *dx);
+/* Returns the place of a table's gradient. Rows add to it one by one, so its first writer clears it, unless it is
+ * `cleared`. */
+struct view build_table_gradient(struct builder *b, enum param_kind k, bool cleared);
 int32_t embedding_forward(struct builder *b);
 void embedding_backward(struct builder *b, int32_t dx);
 /* Appends the final norm, the heads and their losses. */
@@ -478,6 +501,28 @@ int32_t latent_forward(struct builder *b, struct acts *a, int32_t normed);
 int32_t latent_up(struct builder *b, const struct acts *a);
 /* Returns the gradient of the normed rows. */
 int32_t latent_backward(struct builder *b, struct acts *a, int32_t dqkv);
+
+/* ---- adapt.c: diffusion transformers ---- */
+
+/* Makes the vector that conditions each picture of the micro-batch. */
+void condition_forward(struct builder *b);
+/* Appends its backward pass, from the gradient that adapt_backward has added up. */
+void condition_backward(struct builder *b);
+/* Makes the numbers of a block, or of the final norm, of that vector; w: PARAM_ADAPT_W or PARAM_FINAL_ADAPT_W. */
+void adapt_forward(struct builder *b, struct adapt_acts *a, enum param_kind w);
+/* Appends its backward pass, given the gradient of the numbers. */
+void adapt_backward(struct builder *b, const struct adapt_acts *a, enum param_kind w, int32_t dmod);
+/* Returns norm(x) (1 + scale) + shift with the numbers of branch i, and its statistics. */
+int32_t adapt_norm(struct builder *b, const char *what, struct adapt_acts *a, int i, int32_t x, int32_t *stats);
+/* Returns the gradient of x, added to `into` or in new rows where that is NONE. That of the numbers goes to *dmod,
+ * which is made where it is NONE. */
+int32_t adapt_norm_grad(struct builder *b, const char *what, const struct adapt_acts *a, int i, int32_t dn, int32_t x,
+	int32_t stats, int32_t into, int32_t *dmod);
+/* Returns x + gate (y + bias) with the gate of branch i. */
+int32_t adapt_add(struct builder *b, const struct adapt_acts *a, int i, int32_t x, int32_t y, enum param_kind bias);
+/* Returns the gradient of y; that of the gate goes to *dmod as above. */
+int32_t adapt_add_grad(struct builder *b, const struct adapt_acts *a, int i, int32_t dsum, int32_t y,
+	enum param_kind bias, int32_t *dmod);
 
 /* ---- conv.c: convolutional networks ---- */
 

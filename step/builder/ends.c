@@ -1,7 +1,7 @@
 /* The beginning of the model: tables of tokens and positions, or the product that embeds patches. */
 #include "step/builder/build.h"
 
-static bool has_positions(const struct builder *b) { return b->m->position == POS_LEARNED || b->m->type_vocab > 0; }
+static bool has_positions(const struct builder *b) { return model_has_positions(b->m) || b->m->type_vocab > 0; }
 
 static struct view tokens_view(const struct builder *b) { return view_of(b->now->input); }
 
@@ -95,14 +95,15 @@ int32_t embedding_forward(struct builder *b)
 			    type = weight_of(b, NONE, PARAM_TYPE_EMBEDDING);
 		build_with(b, position_op(b, OP_POSITION), pos, type, view_of(x));
 	}
+	if (b->m->adaptive_norm)
+		condition_forward(b);
 	b->now->embedded = x;
 	if (!b->m->embedding_norm)
 		return x;
 	return build_norm(b, "embedding norm", x, PARAM_EMBEDDING_NORM_W, &b->now->embedding_stats);
 }
 
-/* Returns the place of a table's gradient. Rows add to it one by one, so its first writer clears it. */
-static struct view table_gradient(struct builder *b, enum param_kind k, bool cleared)
+struct view build_table_gradient(struct builder *b, enum param_kind k, bool cleared)
 {
 	bool accumulate = false;
 	struct view g = gradient_of(b, NONE, k, &accumulate);
@@ -117,13 +118,15 @@ void embedding_backward(struct builder *b, int32_t dx)
 		conv_stem_backward(b, dx);
 		return;
 	}
+	if (b->m->adaptive_norm)
+		condition_backward(b);
 	if (b->m->embedding_norm)
 		dx = build_norm_grad(b, "embedding norm", dx, b->now->embedded, b->now->embedding_stats,
 			PARAM_EMBEDDING_NORM_W, NONE);
 	if (has_positions(b) &&
 		(trained_of(b, NONE, PARAM_POSITION_EMBEDDING) || trained_of(b, NONE, PARAM_TYPE_EMBEDDING))) {
-		struct view pos = table_gradient(b, PARAM_POSITION_EMBEDDING, false),
-			    type = table_gradient(b, PARAM_TYPE_EMBEDDING, false);
+		struct view pos = build_table_gradient(b, PARAM_POSITION_EMBEDDING, false),
+			    type = build_table_gradient(b, PARAM_TYPE_EMBEDDING, false);
 		build_with(b, position_op(b, OP_POSITION_GRAD), view_of(dx), pos, type);
 		gradient_done(b, NONE, PARAM_POSITION_EMBEDDING);
 		gradient_done(b, NONE, PARAM_TYPE_EMBEDDING);
@@ -133,7 +136,7 @@ void embedding_backward(struct builder *b, int32_t dx)
 	if (!trained_of(b, NONE, PARAM_TOKEN_EMBEDDING))
 		return;
 	int32_t dy = tp_gather(b, dx, "embedding grad");
-	struct view dw = table_gradient(b, PARAM_TOKEN_EMBEDDING, model_ties(b->m) && b->has_head);
+	struct view dw = build_table_gradient(b, PARAM_TOKEN_EMBEDDING, model_ties(b->m) && b->has_head);
 	build_with(b, embedding_op(b, OP_EMBED_GRAD), tokens_view(b), view_of(dy), dw);
 	gradient_done(b, NONE, PARAM_TOKEN_EMBEDDING);
 }

@@ -11,6 +11,11 @@ int64_t program_loads_ahead(const struct config *c)
 	return d->workers * d->prefetch < c->micro_batches ? d->workers * d->prefetch : c->micro_batches;
 }
 
+struct view feed_view(const struct builder *b, enum input_part part)
+{
+	return view_at(b->now->input, inputs_offset_B(b->c, b->c->train.micro_batch, part));
+}
+
 static bool loads(const struct builder *b) { return b->c->data.load_time_s > 0; }
 
 /* data.bytes can raise what a micro-batch brings (step/inputs.h). */

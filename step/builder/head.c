@@ -3,17 +3,12 @@
  * The vocabulary head sees all rows of a sequence, or its first `predictions` ones: which rows a loader has masked does
  * not change what the step costs. A class head sees the first row of each sequence, through a pooler where the model
  * has one (BERT: Devlin et al. 2019, arXiv:1810.04805, sections 3.1 and 4.1). Each has a loss, and the losses add up,
- * each the mean over its rows.
+ * each the mean over its rows. A head of patches predicts
+ * numbers, and its loss is their mean squared error.
  */
 #include "step/builder/build.h"
-#include "step/inputs.h"
 
-static struct view input_view(const struct builder *b, enum input_part part)
-{
-	return view_at(b->now->input, inputs_offset_B(b->c, b->c->train.micro_batch, part));
-}
-
-static struct view targets_view(const struct builder *b) { return input_view(b, INPUT_PART_TARGETS); }
+static struct view targets_view(const struct builder *b) { return feed_view(b, INPUT_PART_TARGETS); }
 
 static struct op loss_op(const struct builder *b, enum op_kind k)
 {
@@ -177,7 +172,7 @@ static void classes_forward(struct builder *b, int32_t normed)
 	a->class_logits = build_linear(b, &head, a->pooled);
 	struct op op = build_matrix(b, OP_LOSS, "classes", head.rows, head.out);
 	op.loss.more = model_targets(b->m) - 1;
-	build_with(b, op, view_of(a->class_logits), input_view(b, INPUT_PART_CLASSES), view_of(b->r->loss));
+	build_with(b, op, view_of(a->class_logits), feed_view(b, INPUT_PART_CLASSES), view_of(b->r->loss));
 	build_span(b, b->m->seq_len);
 }
 
@@ -195,6 +190,35 @@ static int32_t classes_backward(struct builder *b, int32_t dx)
 	return pick_grad(b, dy, 1, "classes", dx);
 }
 
+/* ---- the head of patches: replicated over the tensor group ---- */
+
+static struct linear linear_output(const struct builder *b)
+{
+	const int64_t patch = b->m->patch_size * b->m->patch_size;
+	return (struct linear){"output", b->rows, patch * b->m->output_channels, b->m->hidden, PARAM_OUTPUT_W,
+		PARAM_OUTPUT_B, 0};
+}
+
+static void output_forward(struct builder *b, int32_t normed)
+{
+	struct head_acts *a = &b->now->head;
+	const struct linear l = linear_output(b);
+	a->in = normed;
+	a->predicted = build_linear(b, &l, normed);
+	build_with(b, build_matrix(b, OP_SQUARE_LOSS, "loss", l.rows, l.out), view_of(a->predicted), targets_view(b),
+		view_of(b->r->loss));
+}
+
+static int32_t output_backward(struct builder *b)
+{
+	const struct head_acts *a = &b->now->head;
+	const struct linear l = linear_output(b);
+	int32_t dx = build_linear_grad(b, &l, a->predicted);
+	build_bias_grad(b, l.what, l.rows, l.out, a->predicted, l.bias);
+	build_weight_grad(b, &l, a->predicted, a->in);
+	return dx;
+}
+
 /* ---- */
 
 void head_forward(struct builder *b, int32_t x)
@@ -205,22 +229,34 @@ void head_forward(struct builder *b, int32_t x)
 	int32_t normed = x;
 	a->x = x;
 	a->stats = NONE;
-	if (b->m->final_norm)
+	if (b->m->adaptive_norm) {
+		adapt_forward(b, &a->adapt, PARAM_FINAL_ADAPT_W);
+		normed = adapt_norm(b, "final norm", &a->adapt, 0, x, &a->stats);
+	} else if (b->m->final_norm) {
 		normed = build_norm(b, "final norm", x, PARAM_FINAL_NORM_W, &a->stats);
+	}
 	if (b->m->lm_head)
 		vocabulary_forward(b, normed);
 	if (b->m->classes > 0)
 		classes_forward(b, normed);
+	if (b->m->output_channels > 0)
+		output_forward(b, normed);
 }
 
 int32_t head_backward(struct builder *b)
 {
-	const struct head_acts *a = &b->now->head;
-	int32_t dx = b->m->lm_head ? vocabulary_backward(b) : NONE;
+	struct head_acts *a = &b->now->head;
+	int32_t dx = b->m->lm_head ? vocabulary_backward(b) : b->m->output_channels > 0 ? output_backward(b) : NONE;
 	if (b->m->classes > 0)
 		dx = classes_backward(b, dx);
 	if (model_is_conv(b->m))
 		return conv_mean_backward(b, dx);
+	if (b->m->adaptive_norm) {
+		int32_t dmod = NONE;
+		dx = adapt_norm_grad(b, "final norm", &a->adapt, 0, dx, a->x, a->stats, NONE, &dmod);
+		adapt_backward(b, &a->adapt, PARAM_FINAL_ADAPT_W, dmod);
+		return dx;
+	}
 	if (!b->m->final_norm)
 		return dx;
 	return build_norm_grad(b, "final norm", dx, a->x, a->stats, PARAM_FINAL_NORM_W, NONE);

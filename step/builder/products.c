@@ -9,11 +9,13 @@
  */
 #include "step/builder/build.h"
 
-/* Appends a product with a layer's weights. The router's product stays in the wider format. */
+/* Appends a product with a layer's weights. The products of the router and of what conditions stay in the wider format:
+ * they have few columns, or few rows. */
 static void product(struct builder *b, const struct linear *l, uint16_t flags, int64_t m, int64_t n, int64_t k,
 	enum dtype out_dtype, struct view A, struct view B, struct view bias, struct view C)
 {
-	bool narrow = narrow_here(b) && l->w != PARAM_ROUTER_W && !param_is_lora(l->w), grouped = l->experts > 0;
+	bool narrow = narrow_here(b) && l->w != PARAM_ROUTER_W && l->w != PARAM_ADAPT_W && !param_is_lora(l->w),
+	     grouped = l->experts > 0;
 	int64_t groups = grouped ? l->experts : 1;
 	if (narrow) {
 		A = narrow_copy_of(b, A, groups * m * k);

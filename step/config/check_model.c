@@ -13,8 +13,7 @@
 
 static bool has_layers(const struct model *m, enum layer_kind k) { return model_layer_counts(m).of[k] > 0; }
 
-/* Returns whether a key is given another value than it has in a model without that part. */
-static bool is_changed(const struct config *c, enum key_id id)
+bool config_is_changed(const struct config *c, enum key_id id)
 {
 	if (!config_is_given(c, id)) /* nearly always: no struct config is cleared in a search */
 		return false;
@@ -127,7 +126,7 @@ static enum status check_mamba(const struct config *c, struct error *e)
 	char near[NEAREST_MAX];
 	const bool unused = !has_layers(m, LAYER_MAMBA);
 	for (size_t i = 0; i < COUNT(ids) && unused; i++)
-		if (is_changed(c, ids[i]))
+		if (config_is_changed(c, ids[i]))
 			return config_error_key(c, ids[i], e, "not used without Mamba layers (layer_pattern)");
 	if (unused)
 		return ST_OK;
@@ -174,9 +173,9 @@ static enum status check_heads(const struct config *c, struct error *e)
 static enum status check_positions(const struct config *c, struct error *e)
 {
 	const struct model *m = &c->model;
-	if (m->position != POS_LEARNED && m->max_positions != 0)
-		return config_error_key(c, KEY_model_max_positions, e, "not used unless position is learned");
-	if (m->position == POS_LEARNED && m->seq_len > m->max_positions)
+	if (!model_has_positions(m) && m->max_positions != 0)
+		return config_error_key(c, KEY_model_max_positions, e, "not used unless position is learned or sincos");
+	if (model_has_positions(m) && m->seq_len > m->max_positions)
 		return config_error(c, KEY_model_seq_len, e,
 			"%" PRId64 " is longer than the %" PRId64 " rows of the position table (max_positions)",
 			m->seq_len, m->max_positions);
@@ -226,62 +225,6 @@ static enum status check_logits(const struct config *c, struct error *e)
 	if (m->attention_softcap > 0 && c->train.attention_kernel == KERNEL_FA1)
 		return config_error_key(c, KEY_train_attention_kernel, e,
 			"fa1 has no attention_softcap, which FlashAttention has from 2.6 on (nearest: fa2)");
-	return ST_OK;
-}
-
-/* ---- input and heads ---- */
-
-static enum status check_input(const struct config *c, struct error *e)
-{
-	static const enum key_id ids[] = {KEY_model_patch_size, KEY_model_class_token, KEY_model_image_size,
-		KEY_model_channels};
-	const size_t unused = c->model.input == INPUT_TOKENS ? COUNT(ids) : c->model.input == INPUT_PIXELS ? 2 : 0;
-	const struct model *m = &c->model;
-	char near[NEAREST_MAX];
-	for (size_t i = 0; i < unused; i++)
-		if (is_changed(c, ids[i]))
-			return config_error_key(c, ids[i], e, "not used unless input is patches%s",
-				i < 2 ? "" : " or pixels");
-	if (m->input != INPUT_PATCHES)
-		return ST_OK;
-	if (m->image_size % m->patch_size != 0)
-		return config_error(c, KEY_model_patch_size, e,
-			"%" PRId64 " does not divide image_size %" PRId64 " (nearest that do: %s)", m->patch_size,
-			m->image_size, nearest_divisors(m->image_size, m->patch_size, near));
-	if (m->seq_len != model_patches(m) + m->class_token)
-		return config_error(c, KEY_model_seq_len, e,
-			"%" PRId64 ", and a picture has %" PRId64 " rows: it follows from image_size and patch_size",
-			m->seq_len, model_patches(m) + m->class_token);
-	if (m->lm_head)
-		return config_error_key(c, KEY_model_lm_head, e,
-			"patches have no vocabulary (accepted: false, with classes)");
-	return ST_OK;
-}
-
-/* Heads that see a part of the rows. */
-static enum status check_heads_of_loss(const struct config *c, struct error *e)
-{
-	static const enum key_id ids[] = {KEY_model_head_transform, KEY_model_head_bias, KEY_model_predictions};
-	const struct model *m = &c->model;
-	const bool part = model_targets(m) < m->seq_len;
-	const enum key_id id = m->input == INPUT_PATCHES ? KEY_model_input
-	                       : m->classes > 0          ? KEY_model_classes
-	                                                 : KEY_model_predictions;
-	for (size_t i = 0; i < COUNT(ids) && !m->lm_head; i++)
-		if (key_number(config_key(ids[i]), c) > 0)
-			return config_error_key(c, ids[i], e, "not used without lm_head");
-	if (m->predictions > m->seq_len)
-		return config_error(c, KEY_model_predictions, e,
-			"%" PRId64 " are more than the %" PRId64 " tokens of a sequence", m->predictions, m->seq_len);
-	if (m->head_transform && (m->mlp == MLP_SWIGLU || m->mlp == MLP_GEGLU))
-		return config_error_key(c, KEY_model_head_transform, e, "not modelled yet with a gated mlp");
-	if (!part && m->classes == 0 && m->input == INPUT_TOKENS)
-		return ST_OK;
-	if (c->parallel.context > 1)
-		return config_error_key(c, id, e, "not modelled yet with context %" PRId64 " (accepted: context 1)",
-			c->parallel.context);
-	if (c->parallel.sequence_parallel && c->parallel.tensor > 1)
-		return config_error_key(c, id, e, "not modelled yet with sequence_parallel (accepted: false)");
 	return ST_OK;
 }
 
@@ -360,10 +303,10 @@ static enum status check_trained(const struct config *c, struct error *e)
 	if (m->lora_rank > 0 && c->parallel.pipeline > 1 && schedule_splits_backward(c->parallel.schedule))
 		return config_error_key(c, KEY_train_lora_rank, e, "not modelled yet with schedule %s (accepted: 0)",
 			schedule_traits[c->parallel.schedule].name);
-	if ((m->lora_rank > 0 || m->freeze != FREEZE_NONE) && optimizer_needs_tensors(c->train.optimizer))
+	if (model_freezes(m) && optimizer_needs_tensors(c->train.optimizer))
 		return config_error_key(c, KEY_train_optimizer, e, "%s is not modelled yet with frozen parameters",
 			optimizer_name(c->train.optimizer));
-	if ((m->lora_rank > 0 || m->freeze != FREEZE_NONE) && c->train.offload != OFF_NONE)
+	if (model_freezes(m) && c->train.offload != OFF_NONE)
 		return config_error_key(c, KEY_train_offload, e,
 			"not modelled yet with frozen parameters (accepted: none)");
 	return ST_OK;
@@ -388,7 +331,7 @@ static enum status check_experts(const struct config *c, struct error *e)
 		return ST_OK;
 	}
 	for (size_t i = 0; i < COUNT(ids); i++)
-		if (is_changed(c, ids[i]))
+		if (config_is_changed(c, ids[i]))
 			return config_error_key(c, ids[i], e, "not used without experts");
 	return ST_OK;
 }
@@ -402,11 +345,15 @@ static double parameters_at_most(const struct model *m)
 	double mlp = 3.0 * (double)m->ffn_hidden,
 	       experts = 3.0 * (double)m->moe_ffn_hidden * (double)(m->experts + m->shared_experts);
 	double ends = 2.0 * (double)(m->vocab + m->vocab_padding) + (double)(m->max_positions + m->type_vocab) +
-	              (double)m->classes + (double)(m->patch_size * m->patch_size) * (double)m->channels;
+	              (double)m->classes +
+	              (double)(m->patch_size * m->patch_size) * (double)(m->channels + m->output_channels);
+	double adapts = m->adaptive_norm ? 6.0 * h : 0,
+	       conditions = m->adaptive_norm ? (double)(m->condition_classes + m->timestep_features) + 3.0 * h : 0;
 	double scan = (double)m->ssm_heads * (3.0 * (double)m->ssm_head_dim + 1.0) +
 	              2.0 * (double)m->ssm_groups * (double)m->ssm_state;
 	double mamba = m->layer_pattern[0] ? scan * (1.0 + (double)m->ssm_conv / h) : 0;
-	return h * ((double)m->layers * (width + mlp + experts + mamba + 32.0) + ends + 2.0 * h + 32.0) +
+	return h * ((double)m->layers * (width + mlp + experts + mamba + adapts + 32.0) + ends + conditions + 2.0 * h +
+			   32.0) +
 	       (double)m->layers * latent;
 }
 
@@ -417,9 +364,8 @@ enum status config_check_model(const struct config *c, struct error *e)
 	enum status st;
 	if ((st = check_conv(c, e)) || (st = check_pattern(c, e)) || (st = check_mamba(c, e)) ||
 		(st = check_heads(c, e)) || (st = check_positions(c, e)) || (st = check_window(c, e)) ||
-		(st = check_input(c, e)) || (st = check_heads_of_loss(c, e)) || (st = check_logits(c, e)) ||
-		(st = check_latent(c, e)) || (st = check_norms(c, e)) || (st = check_trained(c, e)) ||
-		(st = check_experts(c, e)))
+		(st = config_check_input(c, e)) || (st = check_logits(c, e)) || (st = check_latent(c, e)) ||
+		(st = check_norms(c, e)) || (st = check_trained(c, e)) || (st = check_experts(c, e)))
 		return st;
 	if (parameters_at_most(m) > PARAMETERS_MAX)
 		return config_error(c, KEY_model_hidden, e, "these dimensions make %s parameters, more than %s",

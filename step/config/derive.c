@@ -68,7 +68,7 @@ static void derive_model(struct config *c)
 		m->proj_bias = m->bias;
 	if (m->input == INPUT_PATCHES && !config_is_given(c, KEY_model_seq_len))
 		m->seq_len = model_patches(m) + m->class_token;
-	if (m->position == POS_LEARNED) {
+	if (model_has_positions(m)) {
 		if (!chosen(c, KEY_model_max_positions) || m->max_positions == 0)
 			m->max_positions = m->seq_len;
 	} else if (!config_is_given(c, KEY_model_max_positions)) {

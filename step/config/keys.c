@@ -12,7 +12,8 @@
 	static const struct word name##_words[] = {__VA_ARGS__}; \
 	static_assert(COUNT(name##_words) == (count), "a word for each")
 
-WORDS(position, POS_COUNT, {"learned", POS_LEARNED}, {"rope", POS_ROPE}, {"alibi", POS_ALIBI}, {"none", POS_NONE});
+WORDS(position, POS_COUNT, {"learned", POS_LEARNED}, {"rope", POS_ROPE}, {"alibi", POS_ALIBI}, {"none", POS_NONE},
+	{"sincos", POS_SINCOS});
 WORDS(window_kind, WINDOW_KIND_COUNT, {"sliding", WINDOW_SLIDING}, {"chunked", WINDOW_CHUNKED});
 WORDS(mlp, MLP_COUNT, {"gelu", MLP_GELU}, {"relu", MLP_RELU}, {"squared_relu", MLP_SQUARED_RELU},
 	{"swiglu", MLP_SWIGLU}, {"geglu", MLP_GEGLU});

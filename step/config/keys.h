@@ -98,6 +98,10 @@ struct config_key {
 	X(model, patch_size, INT(1, 65536), AT(model.patch_size), "16", EVERY) \
 	X(model, channels, INT(1, 65536), AT(model.channels), "3", EVERY) \
 	X(model, class_token, BOOL, AT(model.class_token), "false", EVERY) \
+	X(model, adaptive_norm, BOOL, AT(model.adaptive_norm), "false", EVERY) \
+	X(model, timestep_features, INT(1, 65536), AT(model.timestep_features), "256", EVERY) \
+	X(model, condition_classes, INT(0, 16777216), AT(model.condition_classes), "0", EVERY) \
+	X(model, output_channels, INT(0, 65536), AT(model.output_channels), "0", EVERY) \
 	X(model, type_vocab, INT(0, 65536), AT(model.type_vocab), "0", EVERY) \
 	X(model, parallel_residual, BOOL, AT(model.parallel_residual), "false", EVERY) \
 	X(model, tied_embeddings, BOOL, AT(model.tied_embeddings), "true", EVERY) \
@@ -305,7 +309,7 @@ enum status config_error_key(const struct config *c, enum key_id id, struct erro
 char *nearest_divisors(int64_t n, int64_t value, char buf[NEAREST_MAX]);
 char *nearest_multiples(int64_t unit, int64_t value, char buf[NEAREST_MAX]);
 
-/* ---- derive.c, check.c, check_model.c ---- */
+/* ---- derive.c, check.c, check_model.c, check_input.c ---- */
 
 /* Fills the keys that follow from others. Idempotent. */
 void config_derive(struct config *c);
@@ -314,6 +318,10 @@ int64_t config_default_ssm_heads(const struct model *m);
 /* Checks everything that does not depend on the number of ranks. */
 enum status config_check(const struct config *c, struct error *e);
 enum status config_check_model(const struct config *c, struct error *e);
+/* The same of what the model reads and of its heads: check_input.c. */
+enum status config_check_input(const struct config *c, struct error *e);
+/* Returns whether a key is given another value than it has in a model without that part. */
+bool config_is_changed(const struct config *c, enum key_id id);
 
 /* Returns the key that gave the global batch. */
 enum key_id config_batch_key(const struct config *c);

@@ -229,9 +229,10 @@ enum status config_resolve(struct config *c, int64_t ranks, struct error *e)
 	config_derive(c);
 	if ((st = config_check(c, e)))
 		return st;
-	if (!c->model.lm_head && c->model.classes == 0) /* such a preset loads, so that it can be listed and counted */
+	/* Such a preset loads, so that it can be listed and counted. */
+	if (!c->model.lm_head && c->model.classes + c->model.output_channels == 0)
 		return config_error_key(c, KEY_model_lm_head, e,
-			"the loss needs a head: lm_head true, or classes of 1 or more");
+			"the loss needs a head: lm_head true, or classes or output_channels of 1 or more");
 	if ((st = resolve_data(c, ranks, e)) || (st = check_order(c, e)) || (st = resolve_shard(c, e)) ||
 		(st = config_check_experts(c, e)) || (st = check_offload(c, e)) ||
 		(st = resolve_global_batch(c, ranks, e)) || (st = resolve_batch(c, e)) ||

@@ -95,7 +95,12 @@ heads=(model.causal=false model.predictions=4 model.head_transform=true model.he
 	model.classes=3)
 vit=(model.causal=false model.lm_head=false model.classes=10 model.input=patches model.image_size=32 model.patch_size=8
 	model.seq_len=17 model.class_token=true)
+dit=("${vit[@]:0:2}" model.input=patches model.image_size=8 model.patch_size=2 model.channels=2 model.position=sincos
+	model.adaptive_norm=true model.timestep_features=16 model.condition_classes=11 model.output_channels=1)
 for ranks in 1 2; do
+	train $ranks "${dit[@]}" parallel.tensor=$ranks
+	train $ranks "${dit[@]}" train.fused=false train.recompute=full model.norm=rmsnorm
+	train $ranks "${dit[@]}" train.fused=false "${again[@]}=[layernorm,mlp]" parallel.strategy=zero1
 	train $ranks "${heads[@]}" parallel.tensor=$ranks
 	train $ranks "${heads[@]}" model.lm_head=false model.predictions=0 model.head_transform=false \
 		model.head_bias=false model.post_norm=true model.final_norm=false

@@ -184,7 +184,7 @@ static void check_plan(const struct config *c, int64_t ranks)
 		"tensor divides what it cuts");
 	check(model_padded_vocab(m, p->tensor) % p->tensor == 0, "tensor divides the vocabulary");
 	check(m->head_dim >= 1 && m->ffn_hidden >= 1 && m->seq_len >= 1, "dimensions are positive");
-	check(m->position == POS_LEARNED ? m->max_positions >= m->seq_len : m->max_positions == 0,
+	check(model_has_positions(m) ? m->max_positions >= m->seq_len : m->max_positions == 0,
 		"the position table holds the sequence");
 	check(c->train.recompute_layers >= 0 && c->train.recompute_layers <= m->layers, "recomputed layers are layers");
 	check((p->pipeline * p->virtual_stages <= m->layers || stages_count_ends(c)) &&

@@ -143,6 +143,10 @@ The catalogue. (Figures and sources are tests/unit/test_catalogue.c's business: 
     deepseek-v2               235741 M      60    5120    128       128  102400      4096      160
     deepseek-v2-lite           15706 M      27    2048     16        16  102400      4096       64
     deepseek-v3               671026 M      61    7168    128       128  129280      4096      256
+    dit-b-4                    130.5 M      12     768     12        12       1        64        0
+    dit-l-2                    458.1 M      24    1024     16        16       1       256        0
+    dit-xl-2                   675.1 M      28    1152     16        16       1       256        0
+    dit-xl-2-512               676.0 M      28    1152     16        16       1      1024        0
     falcon-40b                 41302 M      60    8192    128         8   65024      2048        0
     falcon-7b                   6922 M      32    4544     71         1   65024      2048        0
     gemma-7b                    8538 M      28    3072     16        16  256000      4096        0

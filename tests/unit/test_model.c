@@ -186,6 +186,28 @@ static void test_vit(void)
 		6 * (8 + patch * 16 + 17 * 8 * 17 + (block + 16) * 17 + head) + 12.0 * 8 * 17 * 17, 1e-6);
 }
 
+/* A block of DiT has no weights of norms; what conditions sees a picture once, all else its 4 patches. */
+static void test_dit(void)
+{
+	static const char *const kinds[] = {"patch_embedding.weight", "patch_embedding.bias", "timestep.fc1.weight",
+		"timestep.fc1.bias", "timestep.fc2.weight", "timestep.fc2.bias", "condition.weight",
+		"position_embedding", "qkv.weight", "qkv.bias", "proj.weight", "proj.bias", "fc1.weight", "fc1.bias",
+		"fc2.weight", "fc2.bias", "adapt.weight", "adapt.bias", "final_adapt.weight", "final_adapt.bias",
+		"output.weight", "output.bias"};
+	static const int64_t layers[] = {-1, -1, -1, -1, -1, -1, -1, -1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, -1, -1, -1, -1};
+	struct model m = loaded("model: {layers: 1, hidden: 8, heads: 2, input: patches, image_size: 4, patch_size: 2, "
+				"channels: 3, adaptive_norm: true, timestep_features: 16, condition_classes: 5, "
+				"output_channels: 6, lm_head: false, causal: false, position: sincos}");
+	check_order(&m, kinds, layers, COUNT(kinds));
+	const double patch = 8 * (3 * 4 + 1), block = 192 + 24 + 64 + 8 + 256 + 32 + 256 + 8, output = 24 * 9;
+	const double once = 8 * 17 + 8 * 9 + 5 * 8 + 48 * 9 + 16 * 9; /* of a picture */
+	CU_ASSERT_DOUBLE_EQUAL((double)model_parameters(&m), patch + block + output + once + 4 * 8, 0);
+	CU_ASSERT_DOUBLE_EQUAL((double)model_trained_parameters(&m), patch + block + output + once, 0);
+	CU_ASSERT_EQUAL(model_targets(&m), 4);
+	CU_ASSERT_DOUBLE_EQUAL(model_flop_per_token(&m) * 4,
+		6 * (4 * (patch + block + output) + once) + 4 * (4 * 8 * 4) + 12.0 * 8 * 4 * 4, 1e-6);
+}
+
 /* BERT's vocabulary head sees the masked rows alone, 3 of 5, and so does the table that it shares. */
 static void test_predictions(void)
 {
@@ -354,7 +376,7 @@ static void test_flop(void)
 
 UNIT_MAIN("model", {"published counts", test_published_counts}, {"MPT by length", test_mpt_by_length},
 	{"order of a GPT", test_order_of_gpt}, {"order of a BERT", test_order_of_bert},
-	{"patches and classes", test_vit}, {"rows that a head sees", test_predictions},
+	{"patches and classes", test_vit}, {"diffusion", test_dit}, {"rows that a head sees", test_predictions},
 	{"order of a Llama", test_order_of_llama}, {"bias switches", test_bias_switches}, {"adapters", test_adapters},
 	{"experts", test_experts}, {"capacity", test_capacity}, {"tensor-parallel parts", test_tensor_parts},
 	{"padded vocabulary", test_padded_vocabulary}, {"FLOP a token", test_flop})

@@ -3,6 +3,8 @@
 #include "harness.h"
 #include "tiny_config.h"
 
+#include "base/array.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -129,6 +131,37 @@ static double gemm_flop(const struct program *p)
 		if (p->roles[0].ops.at[i].kind == OP_GEMM)
 			sum += op_flop(&p->roles[0].ops.at[i]);
 	return sum;
+}
+
+/* The forward pass of a picture, in multiplications and additions as DiT's paper counts them (arXiv:2212.09748, table
+ * 4; 512 pixels: the repository's README). */
+static void test_dit_forward(void)
+{
+	static const struct {
+		const char *name;
+		double gflop, tolerance;
+	} rows[] = {{"dit-xl-2", 118.64, 0.001}, {"dit-xl-2-512", 525, 0.002}, {"dit-l-2", 80.71, 0.001},
+		{"dit-b-4", 5.56, 0.002}};
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		char text[256];
+		struct config c;
+		struct error e = {0};
+		snprintf(text, sizeof text, "model: {preset: %s}\ntrain: {global_batch: 1, micro_batch: 1}",
+			rows[i].name);
+		CU_ASSERT_EQUAL_FATAL(config_parse(text, strlen(text), "test", NULL, 0, &c, &e), ST_OK);
+		CU_ASSERT_EQUAL_FATAL(config_resolve(&c, 1, &e), ST_OK);
+		struct program *p = built(&c);
+		double flop = 0;
+		for (size_t k = 0; k < p->roles[0].ops.n; k++) {
+			const struct op *op = &p->roles[0].ops.at[k];
+			if (op->phase == PHASE_FORWARD && (op->kind == OP_GEMM || op_is_flash(op)))
+				flop += op_flop(op);
+		}
+		if (fabs(flop / 2e9 / rows[i].gflop - 1) > rows[i].tolerance)
+			printf("%s: %g\n", rows[i].name, flop / 2e9);
+		CU_ASSERT(fabs(flop / 2e9 / rows[i].gflop - 1) <= rows[i].tolerance);
+		program_destroy(p);
+	}
 }
 
 /* Pairs that a window leaves, counted one by one; bytes stay; a window that is no narrower than the sequence is none.
@@ -553,10 +586,10 @@ static void test_check_catches(void)
 	program_destroy(p);
 }
 
-UNIT_MAIN("program", {"a sliding window", test_window}, {"moments in 8 bits", test_eight_bits},
-	{"small tensors beside them", test_eight_bits_small}, {"matrix of strategies", test_matrix},
-	{"gemm flop", test_gemm_flop}, {"quantized base", test_quantized_base}, {"volumes", test_volumes},
-	{"units smaller than a block", test_small_units}, {"buckets", test_buckets},
+UNIT_MAIN("program", {"forward pass of DiT", test_dit_forward}, {"a sliding window", test_window},
+	{"moments in 8 bits", test_eight_bits}, {"small tensors beside them", test_eight_bits_small},
+	{"matrix of strategies", test_matrix}, {"gemm flop", test_gemm_flop}, {"quantized base", test_quantized_base},
+	{"volumes", test_volumes}, {"units smaller than a block", test_small_units}, {"buckets", test_buckets},
 	{"lead buckets", test_lead_buckets}, {"gathered memory", test_gathered_memory},
 	{"transient memory", test_transient_memory}, {"state memory", test_state_memory},
 	{"tensors gathered", test_tensors_gathered}, {"check catches", test_check_catches})

@@ -1,0 +1,106 @@
+/* Checks of what a model reads, and of the heads that it ends in. */
+#include <inttypes.h>
+
+#include "base/array.h"
+#include "step/config/keys.h"
+
+static enum status check_pictures(const struct config *c, struct error *e)
+{
+	static const enum key_id ids[] = {KEY_model_patch_size, KEY_model_class_token, KEY_model_output_channels,
+		KEY_model_adaptive_norm, KEY_model_image_size, KEY_model_channels};
+	const size_t unused = c->model.input == INPUT_TOKENS ? COUNT(ids) : c->model.input == INPUT_PIXELS ? 4 : 0;
+	const struct model *m = &c->model;
+	char near[NEAREST_MAX];
+	for (size_t i = 0; i < unused; i++)
+		if (config_is_changed(c, ids[i]))
+			return config_error_key(c, ids[i], e, "not used unless input is patches%s",
+				i < 4 ? "" : " or pixels");
+	if (m->input != INPUT_PATCHES)
+		return ST_OK;
+	if (m->image_size % m->patch_size != 0)
+		return config_error(c, KEY_model_patch_size, e,
+			"%" PRId64 " does not divide image_size %" PRId64 " (nearest that do: %s)", m->patch_size,
+			m->image_size, nearest_divisors(m->image_size, m->patch_size, near));
+	if (m->seq_len != model_patches(m) + m->class_token)
+		return config_error(c, KEY_model_seq_len, e,
+			"%" PRId64 ", and a picture has %" PRId64 " rows: it follows from image_size and patch_size",
+			m->seq_len, model_patches(m) + m->class_token);
+	if (m->lm_head)
+		return config_error_key(c, KEY_model_lm_head, e,
+			"patches have no vocabulary (accepted: false, with classes or output_channels)");
+	return ST_OK;
+}
+
+/* Heads that see a part of the rows. */
+static enum status check_heads_of_loss(const struct config *c, struct error *e)
+{
+	static const enum key_id ids[] = {KEY_model_head_transform, KEY_model_head_bias, KEY_model_predictions};
+	const struct model *m = &c->model;
+	const bool part = model_targets(m) < m->seq_len;
+	const enum key_id id = m->input == INPUT_PATCHES ? KEY_model_input
+	                       : m->classes > 0          ? KEY_model_classes
+	                                                 : KEY_model_predictions;
+	for (size_t i = 0; i < COUNT(ids) && !m->lm_head; i++)
+		if (key_number(config_key(ids[i]), c) > 0)
+			return config_error_key(c, ids[i], e, "not used without lm_head");
+	if (m->predictions > m->seq_len)
+		return config_error(c, KEY_model_predictions, e,
+			"%" PRId64 " are more than the %" PRId64 " tokens of a sequence", m->predictions, m->seq_len);
+	if (m->head_transform && (m->mlp == MLP_SWIGLU || m->mlp == MLP_GEGLU))
+		return config_error_key(c, KEY_model_head_transform, e, "not modelled yet with a gated mlp");
+	if (!part && m->classes == 0 && m->input == INPUT_TOKENS)
+		return ST_OK;
+	if (c->parallel.context > 1)
+		return config_error_key(c, id, e, "not modelled yet with context %" PRId64 " (accepted: context 1)",
+			c->parallel.context);
+	if (c->parallel.sequence_parallel && c->parallel.tensor > 1)
+		return config_error_key(c, id, e, "not modelled yet with sequence_parallel (accepted: false)");
+	return ST_OK;
+}
+
+/* ---- diffusion transformers ---- */
+
+/* What a model with adaptive norms does not have, or is not cut by. */
+static enum status check_adaptive_alone(const struct config *c, struct error *e)
+{
+	static const enum key_id ids[] = {KEY_model_layer_pattern, KEY_model_post_norm, KEY_model_branch_norm,
+		KEY_model_parallel_residual, KEY_model_embedding_norm, KEY_model_experts, KEY_model_kv_lora_rank,
+		KEY_model_class_token, KEY_train_lora_rank, KEY_parallel_pipeline, KEY_parallel_context};
+	struct config defaults = {0};
+	for (size_t i = 0; i < COUNT(ids); i++) {
+		const struct config_key *k = config_key(ids[i]);
+		char value[KEY_VALUE_MAX];
+		key_set_default(k, &defaults);
+		if (!key_equal(k, c, &defaults))
+			return config_error_key(c, ids[i], e, "not modelled yet with adaptive_norm (accepted: %s)",
+				key_value_text(k, &defaults, value));
+	}
+	return ST_OK;
+}
+
+static enum status check_diffusion(const struct config *c, struct error *e)
+{
+	static const enum key_id ids[] = {KEY_model_timestep_features, KEY_model_condition_classes};
+	const struct model *m = &c->model;
+	if (m->output_channels > 0 && m->classes > 0)
+		return config_error_key(c, KEY_model_classes, e, "not modelled yet with output_channels (accepted: 0)");
+	if (m->adaptive_norm && m->output_channels == 0)
+		return config_error_key(c, KEY_model_adaptive_norm, e,
+			"needs output_channels, what is predicted of each pixel");
+	if (m->adaptive_norm && !m->final_norm)
+		return config_error_key(c, KEY_model_final_norm, e, "adaptive_norm has one (accepted: true)");
+	if (m->adaptive_norm)
+		return check_adaptive_alone(c, e);
+	for (size_t i = 0; i < COUNT(ids); i++)
+		if (config_is_changed(c, ids[i]))
+			return config_error_key(c, ids[i], e, "not used without adaptive_norm");
+	return ST_OK;
+}
+
+enum status config_check_input(const struct config *c, struct error *e)
+{
+	enum status st;
+	if ((st = check_pictures(c, e)) || (st = check_heads_of_loss(c, e)))
+		return st;
+	return check_diffusion(c, e);
+}
