@@ -27,6 +27,7 @@ struct passes { /* of one micro-batch on one rank */
 
 struct layer_bound {
 	struct passes layer, head;
+	double host_s; /* the host thread launches a layer of a micro-batch */
 	double kept_B; /* of a layer and a micro-batch, from its forward to its backward */
 };
 
@@ -62,7 +63,7 @@ struct in_node {
 	bool tensor, context;
 };
 
-/* Returns the least time of an op. Casts, fills, copies and the host thread take none: some strategies do without. */
+/* Returns the least time of an op. Casts, fills, copies and the host's work take none: some strategies do without. */
 static double least_time_s(const struct op *op, const struct op_cost *c, const struct in_node *in_node)
 {
 	return is_work(op) || (op->lane == LANE_MODEL_COMM &&
@@ -75,6 +76,7 @@ struct bound_run {
 	struct pass_span pass[PASSES];
 	struct pass_span hidden[PASSES]; /* where the collectives with which a layer begins take no time */
 	struct passes head;              /* its own ops, one after the other */
+	double host_s;                   /* the host thread launches the passes */
 	double comm_s, gather_s;         /* sum over the lane of gradients and gathers, and of the gathers alone */
 	double static_B, peak_B;
 };
@@ -125,6 +127,8 @@ static enum status run_alone(const struct role *r, const struct prices *prices, 
 			lane_s[op->lane] += tile_overlap_s;
 		out->comm_s += op->lane == LANE_COMM ? c->alone_s : 0;
 		out->gather_s += op->lane == LANE_COMM && op->coll == COLL_ALL_GATHER ? c->alone_s : 0;
+		/* gradients are summed once a step, in whichever micro-batch */
+		out->host_s += is_work(op) || (op->lane == LANE_MODEL_COMM && op->bucket < 0) ? c->issue_s : 0;
 		if (!is_work(op))
 			continue;
 		const int which = op->phase == PHASE_BACKWARD ? BACKWARD : FORWARD;
@@ -218,6 +222,7 @@ static enum status measure_layer(struct evaluator *v, void *piece, struct error 
 		                      fmax(0, out->layer.pass_s[k] - (duration_s(&longer->hidden[k]) -
 									     duration_s(&shorter->hidden[k])));
 	}
+	out->host_s = longer->host_s - shorter->host_s;
 	out->layer.weights_s = longer->pass[BACKWARD].weights_s - shorter->pass[BACKWARD].weights_s;
 	out->layer.backward_work_s = longer->pass[BACKWARD].work_s - shorter->pass[BACKWARD].work_s;
 	/* a micro-batch twice as large keeps twice as much of activations, and no more of anything else: copies of
@@ -333,6 +338,13 @@ static double pipeline_s(const struct config *c, const struct passes *layer, con
 	return most_s;
 }
 
+/* Returns the time in which the host thread of the longest stage launches its layers' passes. */
+static double host_s(const struct config *c, double layer_s)
+{
+	const int64_t stages = c->parallel.pipeline;
+	return (double)((c->model.layers + stages - 1) / stages * c->micro_batches) * layer_s;
+}
+
 /* Returns the least memory of the first stage. Its parts all count with the layers of its smallest one, and keep the
  * activations of as many micro-batches as the stage has in flight at once (step/schedule.h). */
 static double memory_B(const struct config *c, const struct machine *m, double kept_B, double static_B)
@@ -376,6 +388,7 @@ enum status lower_bound_of(struct evaluator *v, const struct config *c, struct p
 		own_s[FORWARD] = fmin(own_s[FORWARD], plain_s[FORWARD]);
 		own_s[BACKWARD] = plain_s[BACKWARD] + again * fmax(0, own_s[BACKWARD] - plain_s[BACKWARD]);
 		own.layer.backward_work_s = plain->layer.backward_work_s;
+		own.host_s = fmin(own.host_s, plain->host_s);
 		own.kept_B = plain->kept_B + small * fmin(0, own.kept_B - plain->kept_B);
 	}
 	if (p->order[DIM_COUNT - 1] == DIM_PP || p->pipeline == 1) {
@@ -388,8 +401,9 @@ enum status lower_bound_of(struct evaluator *v, const struct config *c, struct p
 		comm.layer_s = comm.layer_again_s = 0;
 	if (p->pipeline > 1 && !p->reshard_after_forward) /* gathered once, for all micro-batches */
 		comm.layer_again_s -= comm.gather_s;
-	out->step_s = pipeline_s(c, &own.layer, &own.head, &comm) *
-	              stragglers_slowdown(v->m, (c->ranks + per - 1) / per);
+	const double devices_s = pipeline_s(c, &own.layer, &own.head, &comm) *
+	                         stragglers_slowdown(v->m, (c->ranks + per - 1) / per);
+	out->step_s = fmax(devices_s, host_s(c, own.host_s));
 	out->memory_B = memory_B(c, v->m, own.kept_B, comm.static_B);
 	return ST_OK;
 }

@@ -1,10 +1,10 @@
 /* Admissible lower bounds of a plan's step time and memory, found without simulating the step.
  *
  * A program is a graph. An op starts when the op before it on its lane and its dependencies have ended. It lasts at
- * least as long as it takes alone (sim/price/cost.h). The engine also knows the host thread, contention and late peers:
- * these only make an op later. So a pass of a micro-batch through a layer occupies the compute lane for at least the
- * time that it takes where every op runs alone. The collectives inside the layer count. Data parallelism does not, nor
- * do the casts, fills and copies that only some strategies have.
+ * least as long as it takes alone (sim/price/cost.h). The engine also knows contention and late peers: these only make
+ * an op later. So a pass of a micro-batch through a layer occupies the compute lane for at least the time that it takes
+ * where every op runs alone. The collectives inside the layer count. Data parallelism does not, nor do the casts, fills
+ * and copies that only some strategies have.
  *
  * f, b, w: a stage's forward, backward and weight gradients of a micro-batch (w is part of b). M: micro-batches.
  * f', b': those of its first chunk. Stage s begins when the first micro-batch has come through the stages before it.
@@ -21,9 +21,10 @@
  *   collectives with which a layer begins add. A stage may fill both with another micro-batch.
  * - Groups across nodes count as nothing: a pass waits so long for them that the next one may hide it.
  *
- * The step is also no shorter than all collectives over the parameters of a stage's layers, one after the other on
- * their lane. These come in every micro-batch (fsdp, hsdp), or once a step where a pipeline keeps weights gathered.
- * Buckets of gradients may share layers, and count as nothing.
+ * The step is also no shorter than the host thread's launches of the passes of a stage's layers, nor than all
+ * collectives over the parameters of a stage's layers, one after the other on their lane. These come in every micro-
+ * batch (fsdp, hsdp), or once a step where a pipeline keeps weights gathered. Buckets of gradients may share layers,
+ * and count as nothing.
  *
  * The memory bound is the static memory of the first stage's layers, and the activations that the stage keeps of the
  * micro-batches that its schedule has in flight at once.
