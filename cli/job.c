@@ -29,7 +29,8 @@ int64_t job_fixed_ranks(const struct config *c)
 int64_t job_replica_ranks(const struct config *c)
 {
 	const struct parallel *p = &c->parallel;
-	const int64_t cut = p->tensor * p->context, experts = p->expert / gcd(p->expert, cut),
+	const int64_t cut = p->tensor * p->context, group = p->expert * p->expert_tensor,
+		      experts = group / gcd(group, cut),
 		      shard = strategy_has(p->strategy, STRATEGY_REPLICAS) && p->shard > 0 ? p->shard : 1;
 	return cut * p->pipeline * (experts / gcd(experts, shard) * shard);
 }

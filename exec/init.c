@@ -147,7 +147,7 @@ void init_values(const struct param *param, int64_t layers, uint64_t first, uint
 		                        : sigma * normal(mix(key + (first + i) * GOLDEN));
 }
 
-/* ---- where a tensor-parallel rank's elements lie in the whole tensor ---- */
+/* ---- where a rank's elements lie in the whole tensor ---- */
 
 /* Groups of rows that are cut one by one; returns how many. */
 static int row_groups(const struct model *m, const struct param *p, int64_t rows[3])
@@ -158,22 +158,20 @@ static int row_groups(const struct model *m, const struct param *p, int64_t rows
 	return p->split == TP_QKV ? 3 : p->split == TP_HALVES ? 2 : 1;
 }
 
-struct stretch init_stretch(const struct model *m, const struct param *p, int64_t tensor, int64_t coord, uint64_t local)
+struct stretch init_stretch(const struct model *m, const struct param *p, struct param_part at, uint64_t local)
 {
-	uint64_t t = (uint64_t)tensor, c = (uint64_t)coord, cols = (uint64_t)p->cols, whole = (uint64_t)p->rows * cols;
-	if (p->split <= TP_PARTIAL || tensor == 1)
-		return (struct stretch){local, whole * (uint64_t)p->copies - local};
-	if (p->split == CUT_EXPERTS) {
-		uint64_t part = whole * (uint64_t)p->copies / t;
-		return (struct stretch){c * part + local, part - local};
-	}
+	const uint64_t t = (uint64_t)at.ranks, c = (uint64_t)at.rank, cols = (uint64_t)p->cols,
+		       whole = (uint64_t)p->rows * cols, own = whole * (uint64_t)(p->copies / at.owners),
+		       first = own * (uint64_t)at.owner;
+	if (p->split <= TP_PARTIAL || t == 1)
+		return (struct stretch){first + local, own - local};
 	if (p->split == TP_COLS) {
 		uint64_t part = cols / t, row = local / part, col = local % part;
-		return (struct stretch){row * cols + c * part + col, part - col};
+		return (struct stretch){first + row * cols + c * part + col, part - col};
 	}
 	int64_t rows[3];
 	int n = row_groups(m, p, rows);
-	uint64_t copy = local / (whole / t), rest = local % (whole / t), begin = copy * whole;
+	uint64_t copy = local / (whole / t), rest = local % (whole / t), begin = first + copy * whole;
 	for (int g = 0; g < n; g++) {
 		uint64_t group = (uint64_t)rows[g] * cols, part = group / t;
 		if (rest < part)
@@ -190,14 +188,14 @@ struct stretch init_stretch(const struct model *m, const struct param *p, int64_
 static void init_param(const struct program *p, const struct device_job *job, const struct device *d,
 	const struct role_param *rp, const struct view *at, uint64_t lo, uint64_t hi)
 {
+	const struct param_part part = mesh_param_part(&p->mesh, job->coord, &rp->param);
 	float values[CHUNK], stored[CHUNK];
 	enum dtype format = job->role->buffers.at[at->buffer].dtype;
 	uint64_t size_B = (uint64_t)dtype_bytes(format);
 	uint64_t begin = rp->offset > lo ? rp->offset : lo,
 		 end = rp->offset + rp->elements < hi ? rp->offset + rp->elements : hi;
 	for (uint64_t i = begin; i < end;) {
-		struct stretch s = init_stretch(&p->config.model, &rp->param, p->mesh.size[param_cut_along(&rp->param)],
-			job->coord[param_cut_along(&rp->param)], i - rp->offset);
+		struct stretch s = init_stretch(&p->config.model, &rp->param, part, i - rp->offset);
 		uint64_t n = s.n < end - i ? s.n : end - i;
 		n = n < CHUNK ? n : CHUNK;
 		init_values(&rp->param, p->config.model.layers, s.global, n, values);

@@ -23,12 +23,11 @@ void init_input(const struct program *p, const struct device_job *job, const str
 /* `n` values of parameter `param`'s uncut tensor from element `first` on. */
 void init_values(const struct param *param, int64_t layers, uint64_t first, uint64_t n, float *out);
 
-/* One stretch of a rank's part of a parameter, `coord` of the `tensor` ranks along param_cut_along, that is contiguous
- * in the uncut tensor as well: from local element `local` on, `n` elements from `global` on. */
+/* One stretch of a rank's part of a parameter that is contiguous in the uncut tensor as well: from local element
+ * `local` on, `n` elements from `global` on. */
 struct stretch {
 	uint64_t global, n;
 };
-struct stretch init_stretch(const struct model *m, const struct param *param, int64_t tensor, int64_t coord,
-	uint64_t local);
+struct stretch init_stretch(const struct model *m, const struct param *param, struct param_part at, uint64_t local);
 
 #endif

@@ -3,11 +3,13 @@
  *
  * rank = sum over dimensions (in `order`, innermost first) of coordinate x product of the sizes of the inner ones.
  *
- * Experts divide the ranks of a stage (tensor x context x data) a second time. DIM_EP has neighbours that share the
- * experts among them. DIM_EDP, around it, has ranks that hold the same experts (Liu et al. 2025, arXiv:2504.14960,
- * "parallel folding", with expert tensor parallelism 1). DIM_EP's place in the order only says that it lies inside
- * data; it adds no ranks. Where hsdp cuts, DIM_EDP has those of one shard group, and DIM_REPLICA lies around it as it
- * does around DIM_SHARD (torchtitan's mesh of dp_replicate, efsdp and ep: distributed/parallel_dims.py).
+ * Experts divide the ranks of a stage (tensor x context x data) a second time. DIM_ETP has neighbours that cut each
+ * expert's products, as DIM_TP does those of attention. DIM_EP, around it, has ranks that share the experts among them.
+ * DIM_EDP, around both, has ranks that hold the same parts of the same experts (Liu et al. 2025, arXiv:2504.14960,
+ * "parallel folding"; megatron/core/parallel_state.py, the generator of expert ranks). DIM_EP's place in the order only
+ * says that it lies inside data; it adds no ranks. Where hsdp cuts, DIM_EDP has those of one shard group, and
+ * DIM_REPLICA lies around it as it does around DIM_SHARD (torchtitan's mesh of dp_replicate, efsdp and ep:
+ * distributed/parallel_dims.py).
  *
  * Ranks that differ only in data or context hold the same parameters. DIM_DP_CP takes both as one dimension, as context
  * stands right inside data. hsdp cuts it into DIM_SHARD, of neighbours, and DIM_REPLICA around it. These have a size
@@ -31,12 +33,19 @@ struct mesh {
 	int64_t ranks;
 };
 
-/* Returns the dimension along which a parameter's split cuts it. */
-enum mesh_dim param_cut_along(const struct param *p);
-
 /* Returns the mesh of a resolved config. */
 struct mesh mesh_of(const struct config *c);
 int64_t mesh_coord(const struct mesh *m, int64_t rank, enum mesh_dim d);
+
+/* A rank's part of a parameter. `owners` share out its copies in order, and this rank is number `owner` of them.
+ * `ranks` cut each copy as its split says, and this rank is number `rank` of those. */
+struct param_part {
+	int64_t owners, owner, ranks, rank;
+};
+/* Returns the part of the rank with these coordinates, one for each dimension. */
+struct param_part mesh_param_part(const struct mesh *m, const int64_t coord[DIM_ALL], const struct param *p);
+/* Returns the elements of a rank's part. */
+uint64_t mesh_param_elements(const struct mesh *m, const struct param *p);
 /* Returns member i (0 <= i < size[d]) of the group of `rank` along d. Members differ only in that coordinate. */
 int64_t mesh_member(const struct mesh *m, int64_t rank, enum mesh_dim d, int64_t i);
 

@@ -105,8 +105,8 @@ static void fill_rows(const struct model *m, int64_t vocab, struct row out[ROWS]
 		{PARAM_ADAPT_W, BLOCK_DENSE, adapts, 6 * h, h, 1, whole},
 		{PARAM_ADAPT_B, BLOCK_DENSE, adapts && bias, 6 * h, 1, 1, whole},
 		{PARAM_ROUTER_W, BLOCK_MOE, true, m->experts, h, 1, whole},
-		{PARAM_EXPERT_FC1_W, BLOCK_MOE, true, halves * moe, h, m->experts, CUT_EXPERTS},
-		{PARAM_EXPERT_FC2_W, BLOCK_MOE, true, h, moe, m->experts, CUT_EXPERTS},
+		{PARAM_EXPERT_FC1_W, BLOCK_MOE, true, halves * moe, h, m->experts, fc1},
+		{PARAM_EXPERT_FC2_W, BLOCK_MOE, true, h, moe, m->experts, TP_COLS},
 		{PARAM_SHARED_FC1_W, BLOCK_MOE, shared > 0, halves * shared, h, 1, fc1},
 		{PARAM_SHARED_FC2_W, BLOCK_MOE, shared > 0, h, shared, 1, TP_COLS},
 		{PARAM_LORA_QKV_A, ATTENDS, r > 0, r, h, 1, TP_PARTIAL},
@@ -349,6 +349,8 @@ uint64_t param_local_elements(const struct param *p, int64_t ranks)
 	return p->split <= TP_PARTIAL ? param_elements(p) : param_elements(p) / (uint64_t)ranks;
 }
 
+bool param_is_expert(enum param_kind k) { return k == PARAM_EXPERT_FC1_W || k == PARAM_EXPERT_FC2_W; }
+
 bool param_is_product(enum param_kind k)
 {
 	static const enum param_kind products[] = {PARAM_QKV_W, PARAM_PROJ_W, PARAM_FC1_W, PARAM_FC2_W,
@@ -425,7 +427,7 @@ static uint64_t count(const struct model *m, enum counted what)
 	struct row rows[ROWS];
 	fill_rows(m, m->vocab, rows);
 	for (const struct row *r = rows; r < rows + ROWS; r++) {
-		int64_t copies = what >= COUNT_ACTIVE && r->split == CUT_EXPERTS ? m->experts_per_token : r->copies;
+		int64_t copies = what >= COUNT_ACTIVE && param_is_expert(r->kind) ? m->experts_per_token : r->copies;
 		if (r->present && counts(m, what, r->kind))
 			total += (uint64_t)r->rows * (uint64_t)r->cols * (uint64_t)copies *
 			         (uint64_t)times_of(&layers, r->place);
@@ -495,7 +497,7 @@ static double flop_of_weights(const struct model *m)
 	struct row rows[ROWS];
 	fill_rows(m, m->vocab, rows);
 	for (const struct row *r = rows; r < rows + ROWS; r++) {
-		const int64_t copies = r->split == CUT_EXPERTS ? m->experts_per_token : r->copies;
+		const int64_t copies = param_is_expert(r->kind) ? m->experts_per_token : r->copies;
 		if (r->present)
 			flop += (model_trains(m, r->kind) ? 6.0 : 4.0) * (double)(r->rows * r->cols * copies) *
 			        (double)times_of(&layers, r->place) *

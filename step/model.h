@@ -217,9 +217,11 @@ enum param_kind { PARAM_KINDS(PARAM_KIND) PARAM_KIND_COUNT };
  *   TP_PARTIAL     As TP_REPLICATED, but a rank computes only its heads' share of the gradient.
  *   TP_QKV         The Q, K and V row groups are each cut by heads.
  *   TP_HALVES      The gate rows and the up rows are each cut.
- *   CUT_EXPERTS    Each rank of an expert group has some of the copies, in order. Tensor parallelism does not cut them.
+ *
+ * Each rank of an expert group has some of an expert's copies, in order, which parallel.expert_tensor cuts in the same
+ * ways. parallel.tensor does not cut them.
  */
-enum tp_split { TP_REPLICATED, TP_PARTIAL, TP_ROWS, TP_COLS, TP_QKV, TP_HALVES, CUT_EXPERTS };
+enum tp_split { TP_REPLICATED, TP_PARTIAL, TP_ROWS, TP_COLS, TP_QKV, TP_HALVES };
 
 /* One parameter tensor; for experts `copies` of it. The shape is global (uncut). Vectors have cols == 1. */
 struct param {
@@ -274,6 +276,8 @@ bool model_freezes(const struct model *m);
 bool model_trains(const struct model *m, enum param_kind k);
 /* Returns whether a parameter is a matrix of a block's products, which train.lora_base stores in fewer bits. */
 bool param_is_product(enum param_kind k);
+/* Returns whether a parameter is that of the experts that an expert group deals out. */
+bool param_is_expert(enum param_kind k);
 /* Returns whether a parameter is an adapter's. */
 bool param_is_lora(enum param_kind k);
 /* Returns the A of the adapter of a product's weight, whose B is the kind behind it; PARAM_KIND_COUNT where a product

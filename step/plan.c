@@ -87,6 +87,8 @@ char *plan_words(const struct config *c, char buf[PLAN_WORDS])
 		say(buf, "cp %" PRId64, p->context);
 	if (p->expert > 1)
 		say(buf, "ep %" PRId64, p->expert);
+	if (p->expert_tensor > 1)
+		say(buf, "etp %" PRId64, p->expert_tensor);
 	if (p->pipeline > 1)
 		say(buf, "pp %" PRId64 " %s", p->pipeline, schedule_traits[p->schedule].name);
 	if (p->pipeline > 1 && p->virtual_stages > 1)

@@ -24,6 +24,7 @@ void summary_overhead(const struct config *c, const struct mesh *mesh, const str
 	for (int d = 0; d < DIM_COUNT; d++)
 		mem->communicators += mesh->size[d] > 1;
 	mem->communicators += mesh->size[DIM_REPLICA] > 1; /* hsdp has two in dp's place */
+	mem->communicators += mesh->size[DIM_ETP] > 1;
 	mem->context_B = (uint64_t)s->context_B;
 	mem->communicators_B = (uint64_t)(s->communicator_B * (double)mem->communicators);
 	mem->overhead_B = mem->context_B + mem->communicators_B;

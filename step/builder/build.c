@@ -291,9 +291,9 @@ static enum status builder_init(struct builder *b, const struct config *c, struc
 	b->kv_heads = c->model.kv_heads / b->tensor;
 	b->ffn = c->model.ffn_hidden / b->tensor;
 	b->vocab = model_padded_vocab(&c->model, b->tensor) / b->tensor;
-	b->gathers = strategy_has(c->parallel.strategy, STRATEGY_CUTS_WEIGHTS) && b->dp > 1;
-	b->shards_gradients = strategy_has(c->parallel.strategy, STRATEGY_CUTS_GRADIENTS) &&
-	                      (b->dp > 1 || p->mesh.size[p->mesh.experts] > 1);
+	const bool shares = b->dp > 1 || p->mesh.size[p->mesh.experts] > 1; /* any bucket */
+	b->gathers = strategy_has(c->parallel.strategy, STRATEGY_CUTS_WEIGHTS) && shares;
+	b->shards_gradients = strategy_has(c->parallel.strategy, STRATEGY_CUTS_GRADIENTS) && shares;
 	b->act = dtype_stored(c->train.dtype);
 	b->weight = dtype_stored(c->train.param_dtype);
 	b->grad = dtype_stored(c->train.grad_dtype);

@@ -2,6 +2,10 @@
  * forward and backward: four exposed exchanges of all slots in a layer, as Megatron-LM's all-to-all dispatcher does
  * unless told to overlap. With sequence parallelism each tensor rank routes its own rows. Shared experts are one more
  * MLP, cut as the dense one is.
+ *
+ * Where parallel.expert_tensor ranks cut an expert, they gather one another's slots behind the exchange and scatter the
+ * sums of their products before the exchange back (megatron/core/transformer/moe/token_dispatcher.py,
+ * MoEAlltoAllTokenDispatcher: gather_from_sequence_parallel_region, reduce_scatter_to_sequence_parallel_region).
  */
 #include "step/builder/build.h"
 
@@ -11,24 +15,30 @@ static int64_t capacity(const struct builder *b) { return model_expert_capacity(
 
 static int64_t slots_of(const struct builder *b) { return b->m->experts * capacity(b); }
 
+/* Slots of this rank's experts, from all ranks that share or cut them. */
+static int64_t received_slots(const struct builder *b) { return b->c->parallel.expert_tensor * slots_of(b); }
+
+static int64_t senders(const struct builder *b) { return b->c->parallel.expert * b->c->parallel.expert_tensor; }
+
 /* ---- the products ---- */
 
 /* One product for each of this rank's experts, of the rows that it receives from all ranks of its group. */
 static struct linear expert_linear(const struct builder *b, const char *what, int64_t out, int64_t in,
 	enum param_kind w)
 {
-	return (struct linear){what, b->c->parallel.expert * capacity(b), out, in, w, NO_PARAM, local_experts(b)};
+	return (struct linear){what, senders(b) * capacity(b), out, in, w, NO_PARAM, local_experts(b)};
 }
+
+static int64_t expert_width(const struct builder *b) { return b->m->moe_ffn_hidden / b->c->parallel.expert_tensor; }
 
 static struct linear expert_fc1(const struct builder *b)
 {
-	return expert_linear(b, "expert fc1", build_act_width(b, b->m->moe_ffn_hidden), b->m->hidden,
-		PARAM_EXPERT_FC1_W);
+	return expert_linear(b, "expert fc1", build_act_width(b, expert_width(b)), b->m->hidden, PARAM_EXPERT_FC1_W);
 }
 
 static struct linear expert_fc2(const struct builder *b)
 {
-	return expert_linear(b, "expert fc2", b->m->hidden, b->m->moe_ffn_hidden, PARAM_EXPERT_FC2_W);
+	return expert_linear(b, "expert fc2", b->m->hidden, expert_width(b), PARAM_EXPERT_FC2_W);
 }
 
 static struct linear router_of(const struct builder *b)
@@ -50,9 +60,21 @@ static int32_t exchange(struct builder *b, int32_t buffer, const char *what)
 {
 	if (b->c->parallel.expert == 1)
 		return buffer;
-	int32_t out = build_exchange(b, COLL_ALLTOALL, DIM_EP, buffer, slots_of(b), b->m->hidden, what);
-	build_take_turns(b);
-	return out;
+	return build_exchange(b, COLL_ALLTOALL, DIM_EP, buffer, slots_of(b), b->m->hidden, what);
+}
+
+/* Among the ranks that cut an expert. */
+static int32_t exchange_cut(struct builder *b, enum collective coll, int32_t buffer, const char *what)
+{
+	if (b->c->parallel.expert_tensor == 1)
+		return buffer;
+	return build_exchange(b, coll, DIM_ETP, buffer, received_slots(b), b->m->hidden, what);
+}
+
+static void take_turns(struct builder *b)
+{
+	if (senders(b) > 1)
+		build_take_turns(b);
 }
 
 /* Swaps [outer, inner, a rank's slots of an expert] to [inner, outer, ...]: by rank or by expert first. */
@@ -63,12 +85,17 @@ static int32_t swap(struct builder *b, int32_t buffer, int64_t outer, int64_t in
 
 static int32_t to_experts(struct builder *b, int32_t slots, const char *what)
 {
-	return swap(b, exchange(b, slots, what), b->c->parallel.expert, local_experts(b));
+	const int32_t received = exchange_cut(b, COLL_ALL_GATHER, exchange(b, slots, what), what);
+	take_turns(b);
+	return swap(b, received, senders(b), local_experts(b));
 }
 
 static int32_t from_experts(struct builder *b, int32_t rows, const char *what)
 {
-	return exchange(b, swap(b, rows, local_experts(b), b->c->parallel.expert), what);
+	const int32_t sums = exchange_cut(b, COLL_REDUCE_SCATTER, swap(b, rows, local_experts(b), senders(b)), what);
+	const int32_t back = exchange(b, sums, what);
+	take_turns(b);
+	return back;
 }
 
 /* ---- forward ---- */
@@ -113,7 +140,7 @@ static void experts_forward(struct builder *b, struct acts *a, int32_t normed)
 	build_on(b, slots_op(b, OP_DISPATCH, "dispatch"), normed, a->moe.taken, sent);
 	a->moe.in = to_experts(b, sent, "dispatch");
 	a->mlp.h = build_linear(b, &fc1, a->moe.in);
-	build_activation(b, slots_of(b), fc2.in, &a->mlp, build_recomputes_part(b, REC_MOE | REC_MOE_ACT));
+	build_activation(b, received_slots(b), fc2.in, &a->mlp, build_recomputes_part(b, REC_MOE | REC_MOE_ACT));
 	a->moe.out = from_experts(b, build_linear(b, &fc2, a->mlp.g), "combine");
 }
 
@@ -157,11 +184,12 @@ static int32_t experts_backward(struct builder *b, struct acts *a, int32_t dy)
 	int32_t dout = to_experts(b, dy, "combine grad"), dg = build_linear_grad(b, &fc2, dout);
 	if (build_recomputes_part(b, REC_MOE_ACT) && !build_recomputes_part(b, REC_MOE)) {
 		b->recomputing = true;
-		build_activation(b, slots_of(b), fc2.in, &a->mlp, true);
+		build_activation(b, received_slots(b), fc2.in, &a->mlp, true);
 		b->recomputing = false;
 	}
 	build_weight_grad(b, &fc2, dout, a->mlp.g);
-	int32_t dh = build_activation_grad(b, slots_of(b), fc2.in, &a->mlp, dg), dx = build_linear_grad(b, &fc1, dh);
+	int32_t dh = build_activation_grad(b, received_slots(b), fc2.in, &a->mlp, dg),
+		dx = build_linear_grad(b, &fc1, dh);
 	build_weight_grad(b, &fc1, dh, a->moe.in);
 	return from_experts(b, dx, "dispatch grad");
 }

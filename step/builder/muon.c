@@ -91,8 +91,9 @@ static struct view orthogonalize(struct builder *b, struct op_muon d, struct vie
 static int matrices_of(const struct builder *b, const struct role_param *rp, struct op_muon out[PARTS])
 {
 	const struct param *p = &rp->param;
-	const int64_t cols = p->split == TP_COLS ? p->cols / b->tensor : p->cols;
-	const int64_t copies = p->split == CUT_EXPERTS ? p->copies / b->c->parallel.expert : 1,
+	const bool expert = param_is_expert(p->kind); /* uncut, and its gate and up rows are one matrix */
+	const int64_t cols = p->split == TP_COLS && !expert ? p->cols / b->tensor : p->cols;
+	const int64_t copies = expert ? p->copies / b->c->parallel.expert : 1,
 		      rows = (int64_t)rp->elements / cols / copies;
 	if (p->split == TP_QKV) {
 		const int64_t q = b->heads * b->m->head_dim, k = b->kv_heads * b->m->head_dim;
@@ -101,7 +102,7 @@ static int matrices_of(const struct builder *b, const struct role_param *rp, str
 		out[2] = (struct op_muon){1, rows - q - k, cols};
 		return PARTS;
 	}
-	const int64_t halves = p->split == TP_HALVES ? 2 : 1;
+	const int64_t halves = p->split == TP_HALVES && !expert ? 2 : 1;
 	for (int64_t i = 0; i < halves; i++)
 		out[i] = (struct op_muon){copies, rows / halves, cols};
 	return (int)halves;

@@ -21,7 +21,7 @@ static bool heads_table(const struct builder *b, const struct param *p)
 
 static void list_param(struct builder *b, const struct param *p)
 {
-	struct role_param rp = {*p, NONE, 0, param_local_elements(p, b->p->mesh.size[param_cut_along(p)])};
+	struct role_param rp = {*p, NONE, 0, mesh_param_elements(&b->p->mesh, p)};
 	b->param_index[(p->layer + 1) * PARAM_KIND_COUNT + p->kind] = (int32_t)b->r->params.n;
 	if (!b->st && !vec_push(&b->r->params, rp))
 		build_nomem(b, "the parameter list");
@@ -120,7 +120,7 @@ static void assign_by_size(struct builder *b)
 		/* A bucket to itself, so that both stages cut the table alike (Megatron-LM, param_and_grad_buffer.py:
 		 * shared embedding). */
 		bool alone = stages_share(b->c, &rp->param);
-		enum mesh_dim along = rp->param.split == CUT_EXPERTS ? b->p->mesh.experts : b->p->mesh.params;
+		enum mesh_dim along = param_is_expert(rp->param.kind) ? b->p->mesh.experts : b->p->mesh.params;
 		const bool trained = trains(b, rp);
 		int own = dtype_is_quantized(stored_as(b, rp)) ? 3 : !trained ? 2 : along != b->p->mesh.params;
 		const int64_t chunk = chunk_of(b, &rp->param);
@@ -175,7 +175,7 @@ static void assign_by_unit(struct builder *b)
 			if (m->experts != m->params && model_has_experts(b->m, open))
 				new_bucket(b, m->experts, param_of(b, (int32_t)open, PARAM_EXPERT_FC1_W));
 		}
-		rp->bucket = unit_bucket(b, first, rp->param.split == CUT_EXPERTS ? m->experts : m->params, rp);
+		rp->bucket = unit_bucket(b, first, param_is_expert(rp->param.kind) ? m->experts : m->params, rp);
 	}
 	b->n_units = (int32_t)b->r->buckets.n;
 	for (int shared = 0; shared < 2; shared++) {
@@ -204,8 +204,7 @@ static enum place place_of(const struct builder *b, const struct role_param *rp)
 	case TP_ROWS:
 	case TP_COLS:
 	case TP_QKV:
-	case TP_HALVES:
-	case CUT_EXPERTS: break;
+	case TP_HALVES: break;
 	}
 	return small ? CUT_SMALL : CUT;
 }

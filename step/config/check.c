@@ -25,8 +25,6 @@ static enum status check_keys(const struct config *c, struct error *e)
 		else if (c->origin[id].kind != ORIGIN_DEFAULT && !key_in_range(k, c))
 			st = config_error(c, id, e, "outside %.0f to %.0f", k->low, k->high);
 	}
-	if (!st && c->parallel.expert_tensor != 1)
-		st = config_error_key(c, KEY_parallel_expert_tensor, e, "not modelled yet (accepted: 1)");
 	return st;
 }
 

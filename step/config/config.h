@@ -57,7 +57,9 @@ enum mesh_dim {
 	DIM_DP_CP = DIM_COUNT,
 	DIM_SHARD,
 	DIM_REPLICA,
-	DIM_EDP, /* of all ranks of a stage: those that hold the same experts. DIM_EP cuts the rest of them */
+	DIM_EDP, /* of all ranks of a stage, or of a shard group: those that hold the same parts of the same experts.
+	            DIM_EP and DIM_ETP cut the rest of them */
+	DIM_ETP,
 	DIM_ALL
 };
 enum tristate { TRI_AUTO, TRI_TRUE, TRI_FALSE, TRI_COUNT };

@@ -1,7 +1,11 @@
 /* Mixtures of experts: what the plan of ranks must allow for them. */
 #include <inttypes.h>
+#include <stdio.h>
 
+#include "base/array.h"
 #include "step/config/keys.h"
+
+#define EXPERT_TENSOR_TEXT 48
 
 /* The experts of a stage are dealt to its ranks side by side, so nothing else may stand between these, and neighbours
  * share them. */
@@ -29,37 +33,62 @@ static enum status check_places(const struct config *c, struct error *e)
 	return ST_OK;
 }
 
+/* The ranks that have each expert once. */
+static int64_t group_ranks(const struct parallel *p) { return p->expert * p->expert_tensor; }
+
 int64_t config_expert_shard(const struct config *c, int64_t shard)
 {
 	const struct parallel *p = &c->parallel;
-	while (shard < p->data && (p->data % shard != 0 || p->tensor * p->context * shard % p->expert != 0))
+	while (shard < p->data && (p->data % shard != 0 || p->tensor * p->context * shard % group_ranks(p) != 0))
 		shard++;
 	return shard;
 }
 
+/* " x expert_tensor 2"; "" where it is 1. */
+static const char *expert_tensor_text(const struct parallel *p, char buf[EXPERT_TENSOR_TEXT])
+{
+	buf[0] = '\0';
+	if (p->expert_tensor > 1)
+		snprintf(buf, EXPERT_TENSOR_TEXT, " x expert_tensor %" PRId64, p->expert_tensor);
+	return buf;
+}
+
 static enum status check_expert_groups(const struct config *c, struct error *e)
 {
+	const struct model *m = &c->model;
 	const struct parallel *p = &c->parallel;
-	int64_t ranks = p->tensor * p->context * p->data;
-	char near[NEAREST_MAX];
-	if (c->model.experts % p->expert != 0)
+	const int64_t ranks = p->tensor * p->context * p->data, shared = p->tensor * p->context * p->shard;
+	char near[NEAREST_MAX], cut[EXPERT_TENSOR_TEXT];
+	if (m->experts % p->expert != 0)
 		return config_error(c, KEY_parallel_expert, e,
 			"%" PRId64 " does not divide the %" PRId64 " experts (nearest that do: %s)", p->expert,
-			c->model.experts, nearest_divisors(c->model.experts, p->expert, near));
-	if (ranks % p->expert != 0)
-		return config_error(c, KEY_parallel_expert, e,
+			m->experts, nearest_divisors(m->experts, p->expert, near));
+	if (m->moe_ffn_hidden % p->expert_tensor != 0)
+		return config_error(c, KEY_parallel_expert_tensor, e,
+			"%" PRId64 " does not divide moe_ffn_hidden %" PRId64 " (nearest that do: %s)",
+			p->expert_tensor, m->moe_ffn_hidden,
+			nearest_divisors(m->moe_ffn_hidden, p->expert_tensor, near));
+	if (ranks % p->expert_tensor != 0)
+		return config_error(c, KEY_parallel_expert_tensor, e,
 			"%" PRId64 " does not divide the %" PRId64
 			" rank%s of a stage, tensor x context x data (nearest that do: %s)",
-			p->expert, ranks, ranks == 1 ? "" : "s", nearest_divisors(ranks, p->expert, near));
-	if (!strategy_has(p->strategy, STRATEGY_REDUCES) && p->expert != ranks)
+			p->expert_tensor, ranks, ranks == 1 ? "" : "s",
+			nearest_divisors(ranks, p->expert_tensor, near));
+	if (ranks % group_ranks(p) != 0)
+		return config_error(c, KEY_parallel_expert, e,
+			"%" PRId64 "%s does not divide the %" PRId64
+			" rank%s of a stage, tensor x context x data (nearest that do: %s)",
+			p->expert, expert_tensor_text(p, cut), ranks, ranks == 1 ? "" : "s",
+			nearest_divisors(ranks / p->expert_tensor, p->expert, near));
+	if (!strategy_has(p->strategy, STRATEGY_REDUCES) && group_ranks(p) != ranks)
 		return config_error(c, KEY_parallel_strategy, e,
 			"%s sums no gradients, and %" PRId64 " ranks hold the same experts (nearest: ddp)",
-			strategy_name(p->strategy), ranks / p->expert);
-	if (p->tensor * p->context * p->shard % p->expert != 0)
+			strategy_name(p->strategy), ranks / group_ranks(p));
+	if (shared % group_ranks(p) != 0)
 		return config_error(c, KEY_parallel_shard, e,
 			"%" PRId64 " x tensor x context are %" PRId64
-			" ranks, which hold no whole groups of expert %" PRId64 " (nearest: %" PRId64 ")",
-			p->shard, p->tensor * p->context * p->shard, p->expert, config_expert_shard(c, p->shard));
+			" ranks, which hold no whole groups of expert %" PRId64 "%s (nearest: %" PRId64 ")",
+			p->shard, shared, p->expert, expert_tensor_text(p, cut), config_expert_shard(c, p->shard));
 	return check_places(c, e);
 }
 
@@ -100,16 +129,31 @@ static enum status check_overlap(const struct config *c, struct error *e)
 	return ST_OK;
 }
 
+static enum status check_unused(const struct config *c, struct error *e)
+{
+	const struct parallel *p = &c->parallel;
+	const struct {
+		enum key_id id;
+		bool given;
+	} keys[] = {{KEY_parallel_expert, p->expert > 1}, {KEY_parallel_expert_tensor, p->expert_tensor > 1},
+		{KEY_parallel_expert_overlap, p->expert_overlap}};
+	for (size_t i = 0; i < COUNT(keys); i++)
+		if (keys[i].given)
+			return config_error_key(c, keys[i].id, e, "not used without experts (model.experts)");
+	return ST_OK;
+}
+
 enum status config_check_experts(const struct config *c, struct error *e)
 {
 	const struct parallel *p = &c->parallel;
 	enum status st;
 	if (c->model.experts == 0)
-		return p->expert > 1 || p->expert_overlap
-		               ? config_error_key(c, p->expert > 1 ? KEY_parallel_expert : KEY_parallel_expert_overlap,
-					 e, "not used without experts (model.experts)")
-		               : ST_OK;
+		return check_unused(c, e);
+	if (optimizer_traits[c->train.optimizer].orthogonal && p->expert_tensor > 1)
+		return config_error(c, KEY_parallel_expert_tensor, e,
+			"%" PRId64 " is not modelled yet with %s (accepted: 1)", p->expert_tensor,
+			optimizer_name(c->train.optimizer));
 	if ((st = check_tensor_experts(c, e)) || (st = check_overlap(c, e)))
 		return st;
-	return p->tensor * p->expert > 1 ? check_expert_groups(c, e) : ST_OK;
+	return p->tensor * group_ranks(p) > 1 ? check_expert_groups(c, e) : ST_OK;
 }

@@ -179,7 +179,8 @@ const char *mesh_dim_name(enum mesh_dim d)
 	static const char *const merged[] = {[DIM_DP_CP - DIM_COUNT] = "dp-cp",
 		[DIM_SHARD - DIM_COUNT] = "shard",
 		[DIM_REPLICA - DIM_COUNT] = "replica",
-		[DIM_EDP - DIM_COUNT] = "edp"};
+		[DIM_EDP - DIM_COUNT] = "edp",
+		[DIM_ETP - DIM_COUNT] = "etp"};
 	return d >= DIM_COUNT && d < DIM_ALL ? merged[d - DIM_COUNT] : key_word(&keys[KEY_parallel_order], (int)d);
 }
 

@@ -288,6 +288,16 @@ train 8 "${hybrid[@]}" parallel.expert=2 parallel.shard=4 parallel.overlap=false
 train 8 "${hybrid[@]}" parallel.expert=2 parallel.tensor=2 parallel.sequence_parallel=true
 train 8 "${hybrid[@]}" parallel.expert=2 parallel.pipeline=2 train.global_batch=16
 train 8 "${hybrid[@]}" parallel.expert=4 parallel.context=2
+sp=(parallel.tensor=2 parallel.sequence_parallel=true)
+train 4 parallel.expert_tensor=2
+train 4 "${sp[@]}" parallel.expert=2 parallel.expert_tensor=2
+train 4 "${sp[@]}" parallel.expert_tensor=4 parallel.strategy=zero1 model.mlp=gelu
+train 8 "${sp[@]}" parallel.expert=2 parallel.expert_tensor=2 model.experts_per_token=1 model.capacity_factor=8
+train 8 "${hybrid[@]}" parallel.shard=4 parallel.expert=2 parallel.expert_tensor=2
+train 8 parallel.expert=2 parallel.expert_tensor=2 parallel.pipeline=2 train.global_batch=16 train.recompute=full
+train 8 parallel.expert=2 parallel.expert_tensor=2 parallel.context=2 parallel.strategy=zero2
+train 8 parallel.expert=2 parallel.expert_tensor=2 parallel.pipeline=2 model.layers=4 train.global_batch=16 \
+	parallel.schedule=interleaved parallel.virtual_stages=2 parallel.expert_overlap=true
 train 2 parallel.strategy=fsdp parallel.bucket_mb=25 parallel.expert=2 train.freeze=mlp
 train 2 parallel.strategy=fsdp parallel.bucket_mb=25 train.freeze=attention
 train 2 parallel.expert=2 train.lora_rank=4 train.lora_targets=attention

@@ -211,11 +211,9 @@ static void compare_param(const struct side *x, const struct side *ref, size_t i
 		return;
 	float *mine = fetch(x, &h), *want = fetch(ref, &whole), *g = fetch(ref, &g_whole),
 	      g_tensor = largest(g, g_whole.end - g_whole.begin);
-	enum mesh_dim along = param_cut_along(&rp->param);
+	const struct param_part part = mesh_param_part(&x->program->mesh, x->runner.job.coord, &rp->param);
 	for (uint64_t k = h.begin; k < h.end; k++) {
-		uint64_t global = init_stretch(&x->config.model, &rp->param, x->program->mesh.size[along],
-			x->runner.job.coord[along], k)
-		                          .global;
+		uint64_t global = init_stretch(&x->config.model, &rp->param, part, k).global;
 		float a = mine[k - h.begin], b = want[global],
 		      limit = tolerance(x, gradient, g[global], g_tensor, g_all);
 		if (!(fabsf(a - b) <= limit)) {
@@ -355,7 +353,7 @@ static void check_gradients(struct session *s, struct side *x, struct error *e)
 static enum status run_case(struct session *s, const char *path, const char *const *given, size_t n, struct error *e)
 {
 	struct side x = {0}, ref = {0}, still = {0};
-	const char *sets[MAX_SETS + 13];
+	const char *sets[MAX_SETS + 14];
 	memcpy(sets, given, n * sizeof *sets);
 	enum status st = side_open(s, path, sets, n, false, &x, e);
 	sets[n] = "parallel.tensor=1"; /* and one replica: on one rank no strategy has anybody to talk to */
@@ -368,13 +366,14 @@ static enum status run_case(struct session *s, const char *path, const char *con
 	sets[n + 7] = "parallel.expert=1";
 	sets[n + 8] = "train.offload=none";
 	sets[n + 9] = "parallel.expert_overlap=false";
+	sets[n + 10] = "parallel.expert_tensor=1";
 	if (!st)
-		st = side_open(s, path, sets, n + 10, true, &ref, e);
-	sets[n + 10] = "train.optimizer=none";
-	sets[n + 11] = "train.optimizer_bits=32";
-	sets[n + 12] = "train.global_batch=2"; /* two micro-batches: differences take some hundred steps */
+		st = side_open(s, path, sets, n + 11, true, &ref, e);
+	sets[n + 11] = "train.optimizer=none";
+	sets[n + 12] = "train.optimizer_bits=32";
+	sets[n + 13] = "train.global_batch=2"; /* two micro-batches: differences take some hundred steps */
 	if (!st && session_info(s)->ranks == 1)
-		st = side_open(s, path, sets, n + 13, true, &still, e);
+		st = side_open(s, path, sets, n + 14, true, &still, e);
 	failures = 0;
 	if (!session_agree(s, st, e)) {
 		compare(s, &x, &ref, e);

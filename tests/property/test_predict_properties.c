@@ -36,6 +36,9 @@ static const char *const expert_plans[] = {
 	"parallel: {strategy: zero2, expert: 4, tensor: 2, sequence_parallel: true}\n"
 	"train: {global_batch: 16, micro_batch: 2}",
 	"parallel: {strategy: fsdp}\ntrain: {global_batch: 16, micro_batch: 1}",
+	"parallel: {strategy: hsdp, shard: 4, expert: 4}\ntrain: {global_batch: 16, micro_batch: 1}",
+	"parallel: {strategy: zero1, tensor: 4, sequence_parallel: true, expert: 2, expert_tensor: 2}\n"
+	"train: {global_batch: 16, micro_batch: 2}",
 };
 static const char experts[] =
 	"model: {preset: mixtral-8x7b, layers: 3, hidden: 1024, heads: 16, kv_heads: 8, head_dim: 64, ffn_hidden: "

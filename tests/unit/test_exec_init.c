@@ -28,14 +28,15 @@ static struct model a_model(void)
 
 /* Each element of the whole tensor in exactly one rank's part (in every rank's, where it is replicated), in order
  * inside each part. */
-static void check_cover(const struct model *m, const struct param *p, int64_t tensor)
+static void check_cover(const struct model *m, const struct param *p, int64_t owners, int64_t tensor)
 {
-	uint64_t whole = param_elements(p), local = param_local_elements(p, tensor);
+	uint64_t whole = param_elements(p), local = param_local_elements(p, owners * tensor);
 	int *hits = calloc(whole, sizeof *hits);
 	bool good = hits != NULL;
-	for (int64_t c = 0; good && c < tensor; c++)
+	for (int64_t c = 0; good && c < owners * tensor; c++)
 		for (uint64_t i = 0; i < local && good;) {
-			struct stretch s = init_stretch(m, p, tensor, c, i);
+			const struct param_part at = {owners, c / tensor, tensor, c % tensor};
+			struct stretch s = init_stretch(m, p, at, i);
 			good = s.n > 0 && i + s.n <= local && s.global + s.n <= whole;
 			for (uint64_t k = 0; good && k < s.n; k++)
 				hits[s.global + k]++;
@@ -53,12 +54,20 @@ static void test_cover(void)
 	for (int64_t tensor = 1; tensor <= 4; tensor *= 2)
 		for (int64_t i = 0; i < model_param_count(&m); i++) {
 			struct param p = model_param(&m, i, tensor);
-			check_cover(&m, &p, tensor);
+			check_cover(&m, &p, 1, tensor);
 		}
-	struct param experts = {.kind = PARAM_EXPERT_FC1_W, .rows = 8, .cols = 6, .copies = 3, .split = TP_HALVES};
-	check_cover(&m, &experts, 2);
-	experts.split = TP_COLS;
-	check_cover(&m, &experts, 2);
+	struct param experts = {.kind = PARAM_EXPERT_FC1_W, .rows = 8, .cols = 6, .copies = 6, .split = TP_HALVES};
+	for (int64_t owners = 1; owners <= 3; owners++) {
+		experts.split = TP_HALVES;
+		check_cover(&m, &experts, owners, 1);
+		check_cover(&m, &experts, owners, 2);
+		experts.split = TP_COLS;
+		check_cover(&m, &experts, owners, 2);
+	}
+	/* by hand: rank 1 of 3 owners has copies 2 and 3, each of 48 elements, of which it cuts 3 of 6 columns */
+	const struct stretch s = init_stretch(&m, &experts, (struct param_part){3, 1, 2, 1}, 24 + 3);
+	CU_ASSERT_EQUAL(s.global, 3u * 48 + 6 + 3);
+	CU_ASSERT_EQUAL(s.n, 3);
 }
 
 /* QKV by hand: 8 query and 4 key and value heads of 3 rows each, two ranks: rank 1 begins with query row 12, then key
@@ -67,11 +76,12 @@ static void test_qkv(void)
 {
 	struct model m = a_model();
 	struct param p = {.kind = PARAM_QKV_W, .rows = 48, .cols = 24, .copies = 1, .split = TP_QKV};
-	CU_ASSERT_EQUAL(init_stretch(&m, &p, 2, 1, 0).global, 12u * 24);
-	CU_ASSERT_EQUAL(init_stretch(&m, &p, 2, 1, 0).n, 12u * 24);
-	CU_ASSERT_EQUAL(init_stretch(&m, &p, 2, 1, 12 * 24).global, 30u * 24);
-	CU_ASSERT_EQUAL(init_stretch(&m, &p, 2, 1, 18 * 24 + 5).global, 42u * 24 + 5);
-	CU_ASSERT_EQUAL(init_stretch(&m, &p, 2, 1, 18 * 24 + 5).n, 6u * 24 - 5);
+	const struct param_part second = {1, 0, 2, 1};
+	CU_ASSERT_EQUAL(init_stretch(&m, &p, second, 0).global, 12u * 24);
+	CU_ASSERT_EQUAL(init_stretch(&m, &p, second, 0).n, 12u * 24);
+	CU_ASSERT_EQUAL(init_stretch(&m, &p, second, 12 * 24).global, 30u * 24);
+	CU_ASSERT_EQUAL(init_stretch(&m, &p, second, 18 * 24 + 5).global, 42u * 24 + 5);
+	CU_ASSERT_EQUAL(init_stretch(&m, &p, second, 18 * 24 + 5).n, 6u * 24 - 5);
 }
 
 static void test_values(void)

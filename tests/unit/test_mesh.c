@@ -10,7 +10,7 @@ static struct config plan(int64_t tp, int64_t cp, int64_t dp, int64_t pp)
 	memset(&c, 0, sizeof c);
 	c.parallel.tensor = tp;
 	c.parallel.context = cp;
-	c.parallel.expert = 1;
+	c.parallel.expert = c.parallel.expert_tensor = 1;
 	c.parallel.data = dp;
 	c.parallel.pipeline = pp;
 	for (int i = 0; i < DIM_COUNT; i++)

@@ -69,6 +69,13 @@ static void test_groups(void)
 		CU_ASSERT_EQUAL(mesh_coord(&p->mesh, rank, DIM_REPLICA), rank / 8);
 	}
 	program_destroy(p);
+	p = program_of("parallel.expert_tensor=2 parallel.expert=4 train.global_batch=32", 16);
+	for (int64_t rank = 0; rank < 16; rank++) {
+		CU_ASSERT_EQUAL(mesh_coord(&p->mesh, rank, DIM_ETP), rank % 2);
+		CU_ASSERT_EQUAL(mesh_coord(&p->mesh, rank, DIM_EP), rank / 2 % 4);
+		CU_ASSERT_EQUAL(mesh_coord(&p->mesh, rank, DIM_EDP), rank / 8);
+	}
+	program_destroy(p);
 	p = program_of("parallel.expert=1", 8);
 	CU_ASSERT_EQUAL(p->mesh.experts, DIM_DP);
 	program_destroy(p);
@@ -77,8 +84,8 @@ static void test_groups(void)
 /* ---- work ---- */
 
 struct sums {
-	double flop, sent_B, updated;
-	int64_t exchanges, grouped, swaps;
+	double flop, sent_B, gathered_B, updated;
+	int64_t exchanges, gathers, grouped, swaps;
 	bool places_fit;
 };
 
@@ -93,6 +100,10 @@ static struct sums sums_of(const struct program *p)
 			s.grouped += op->kind == OP_GROUPED_GEMM;
 			s.swaps += op->kind == OP_SWAP;
 			s.exchanges += exchange;
+			if (op->kind == OP_COLLECTIVE && op->group == DIM_ETP) {
+				s.gathers++;
+				s.gathered_B += op_wire_B(op, p->mesh.size[DIM_ETP]);
+			}
 			s.sent_B += exchange ? op_wire_B(op, p->mesh.size[op->group]) : 0;
 			s.updated += op->kind == OP_OPTIMIZER ? (double)op->update.elements : 0;
 			if (exchange)
@@ -102,33 +113,40 @@ static struct sums sums_of(const struct program *p)
 }
 
 /* Of a rank: R rows, k experts each, three products of h f (gate, up, down), twice again backward; four exchanges of
- * all slots but its own. */
+ * all slots but its own. Ranks that cut an expert multiply each other's rows with their parts, and gather and scatter
+ * those rows as often. */
 static void test_work(void)
 {
 	static const struct {
 		const char *sets;
-		int64_t ranks, experts;
+		int64_t ranks, experts, cut;
 		double rows, factor;
 	} cases[] = {
-		{"", 1, 1, 1024, 1},
-		{"parallel.expert=2", 2, 2, 512, 1},
-		{"parallel.expert=8", 8, 8, 128, 1},
-		{"parallel.expert=4", 8, 4, 128, 1},
-		{"model.capacity_factor=1.5 parallel.expert=2", 2, 2, 512, 1.5},
-		{"parallel.tensor=2 parallel.sequence_parallel=true parallel.expert=4", 4, 4, 256, 1},
-		{"parallel.context=2 parallel.expert=4", 4, 4, 256, 1},
-		{"parallel.strategy=fsdp parallel.bucket_mb=25", 4, 1, 256, 1},
+		{"", 1, 1, 1, 1024, 1},
+		{"parallel.expert=2", 2, 2, 1, 512, 1},
+		{"parallel.expert=8", 8, 8, 1, 128, 1},
+		{"parallel.expert=4", 8, 4, 1, 128, 1},
+		{"model.capacity_factor=1.5 parallel.expert=2", 2, 2, 1, 512, 1.5},
+		{"parallel.tensor=2 parallel.sequence_parallel=true parallel.expert=4", 4, 4, 1, 256, 1},
+		{"parallel.context=2 parallel.expert=4", 4, 4, 1, 256, 1},
+		{"parallel.strategy=fsdp parallel.bucket_mb=25", 4, 1, 1, 256, 1},
+		{"parallel.expert_tensor=4", 8, 1, 4, 128, 1},
+		{"parallel.expert=2 parallel.expert_tensor=2", 8, 2, 2, 128, 1},
+		{"parallel.tensor=2 parallel.sequence_parallel=true parallel.expert=4 parallel.expert_tensor=2", 8, 4,
+			2, 128, 1},
 	};
 	for (size_t i = 0; i < COUNT(cases); i++) {
 		struct program *p = program_of(cases[i].sets, cases[i].ranks);
 		struct sums s = sums_of(p);
-		double n = (double)cases[i].experts, slots = cases[i].rows * K * cases[i].factor,
-		       micro = (double)p->config.micro_batches;
+		double n = (double)cases[i].experts, t = (double)cases[i].cut,
+		       slots = cases[i].rows * K * cases[i].factor, micro = (double)p->config.micro_batches;
 		CU_ASSERT_DOUBLE_EQUAL(s.flop, L * slots * 3 * 3 * 2 * H * F, 1);
 		CU_ASSERT_EQUAL(s.grouped, L * 6 * p->config.micro_batches);
 		CU_ASSERT_EQUAL(s.exchanges, n > 1 ? L * 4 * p->config.micro_batches : 0);
-		CU_ASSERT_EQUAL(s.swaps, n > 1 && n < E ? (int64_t)(L * 4 * micro) : 0);
+		CU_ASSERT_EQUAL(s.swaps, n * t > 1 && n < E ? (int64_t)(L * 4 * micro) : 0);
 		CU_ASSERT_DOUBLE_EQUAL(s.sent_B, L * 4 * slots * H * 4 * (n - 1) / n, 1);
+		CU_ASSERT_EQUAL(s.gathers, t > 1 ? L * 4 * p->config.micro_batches : 0);
+		CU_ASSERT_DOUBLE_EQUAL(s.gathered_B, L * 4 * slots * H * 4 * (t - 1), 1);
 		CU_ASSERT(s.places_fit);
 		program_destroy(p);
 	}
@@ -202,6 +220,9 @@ static void test_parameters(void)
 		{"parallel.expert=2 parallel.pipeline=3", 6},
 		{"model.shared_experts=2 parallel.tensor=2 parallel.sequence_parallel=true", 4},
 		{"model.moe_layer_freq=2 parallel.expert=4", 4},
+		{"parallel.expert_tensor=2", 4},
+		{"parallel.expert=2 parallel.expert_tensor=4", 8},
+		{"parallel.tensor=2 parallel.sequence_parallel=true parallel.expert_tensor=4", 8},
 	};
 	for (size_t i = 0; i < COUNT(cases); i++)
 		for (int z = 0; z < 3; z++) {
@@ -217,7 +238,7 @@ static void test_parameters(void)
 				for (size_t k = 0; k < p->roles[r].params.n; k++) {
 					const struct role_param *rp = &p->roles[r].params.at[k];
 					CU_ASSERT_EQUAL(p->roles[r].buckets.at[rp->bucket].along == DIM_EDP,
-						rp->param.split == CUT_EXPERTS);
+						param_is_expert(rp->param.kind));
 				}
 			updated = sums_of(p).updated * (double)p->roles[0].ranks;
 			if (z > 0 && p->config.parallel.tensor == 1)
@@ -264,14 +285,14 @@ static void test_hybrid(void)
 	}
 }
 
-/* Memory of a rank: a group of n holds an n-th of the experts. */
+/* Memory of a rank: a group of n holds an n-th of the experts, and so does one that cuts them. */
 static void test_memory(void)
 {
 	double weights[4];
 	int i = 0;
 	for (int64_t n = 1; n <= 8; n *= 2, i++) {
 		char set[64];
-		snprintf(set, sizeof set, "parallel.expert=%lld", (long long)n);
+		snprintf(set, sizeof set, "parallel.%s=%lld", n == 4 ? "expert_tensor" : "expert", (long long)n);
 		struct program *p = program_of(set, 8);
 		struct layout layout;
 		struct error e = {0};
@@ -282,6 +303,7 @@ static void test_memory(void)
 	}
 	double experts = 4.0 * L * E * 3 * H * F;
 	CU_ASSERT_DOUBLE_EQUAL(weights[0] - weights[1], experts / 2, 2048); /* but for the alignment of buffers */
+	CU_ASSERT_DOUBLE_EQUAL(weights[0] - weights[2], experts * 3 / 4, 2048);
 	CU_ASSERT_DOUBLE_EQUAL(weights[0] - weights[3], experts * 7 / 8, 2048);
 }
 
