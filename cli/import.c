@@ -42,9 +42,11 @@ static enum status parse(const struct options *o, const struct import *im, struc
 {
 	char *text = NULL;
 	size_t len = 0;
+	char name[CONFIG_TEXT];
+	snprintf(name, sizeof name, "%.200s (as `stepsim import` writes it)", im->name);
 	enum status st = import_text(im, &text, &len, e);
 	if (!st)
-		config_parse(text, len, im->name, o->sets, o->n_sets, c, refused);
+		config_parse(text, len, name, o->sets, o->n_sets, c, refused);
 	free(text);
 	return st;
 }
@@ -60,11 +62,30 @@ static void drop_whole_hosts(struct import *im, const struct config *c)
 		import_drop(im, KEY_cluster_gpus_per_node);
 }
 
-/* Takes as many hosts as --gpus or the plan's degrees ask for. */
-static enum status put_hosts(const struct options *o, struct import *im, struct config *c, struct error *e)
+/* Returns the GPUs of one replica, or of as many as its experts are spread over. */
+static int64_t fewest_gpus(const struct config *c)
 {
-	const int64_t fixed = config_fixed_ranks(c),
-		      least = c->parallel.tensor * c->parallel.pipeline * c->parallel.context,
+	const struct parallel *p = &c->parallel;
+	const int64_t dense = p->tensor * p->context,
+		      experts = p->expert * (p->expert_tensor > 0 ? p->expert_tensor : 1);
+	return p->pipeline * (dense > experts ? dense : experts);
+}
+
+/* Refuses a plan that takes more GPUs than the text has. */
+static void check_gpus(const struct import *im, const struct config *c, struct error *refused)
+{
+	const int64_t least = fewest_gpus(c), have = c->cluster.nodes * c->cluster.gpus_per_node;
+	if (import_has(im, KEY_cluster_nodes) && have > 0 && have < least)
+		error_set(refused, ST_INPUT,
+			"%s: its parallel degrees take %lld GPUs, and it has %lld (--gpus N takes more)", im->name,
+			(long long)least, (long long)have);
+}
+
+/* Takes as many hosts as --gpus or the plan's degrees ask for. */
+static enum status put_hosts(const struct options *o, struct import *im, struct config *c, struct error *refused,
+	struct error *e)
+{
+	const int64_t fixed = config_fixed_ranks(c), least = fewest_gpus(c),
 		      gpus = o->gpus     ? o->gpus
 	                     : fixed     ? fixed
 	                     : least > 1 ? least
@@ -72,8 +93,12 @@ static enum status put_hosts(const struct options *o, struct import *im, struct 
 	const char *remark = o->gpus ? "--gpus" : fixed ? "the plan's GPUs" : "the fewest for the plan (--gpus)";
 	struct config taken = *c;
 	struct error why = {0};
-	if (!o->gpus)
+	if (!o->gpus) {
+		check_gpus(im, c, refused);
 		drop_whole_hosts(im, c);
+	}
+	if (gpus == 0 && !import_has(im, KEY_cluster_nodes) && !import_has(im, KEY_cluster_gpus_per_node))
+		put_number(im, KEY_cluster_nodes, c->cluster.nodes, "assumed: --gpus N takes more");
 	if (gpus == 0 || (!o->gpus && import_has(im, KEY_cluster_nodes)))
 		return ST_OK;
 	if (target_take_gpus(&taken, gpus, o->gpus ? e : &why))
@@ -104,11 +129,14 @@ static bool names_model(const struct options *o, const struct import *im)
 static enum status complete(const struct options *o, struct import *im, struct error *refused, struct error *e)
 {
 	enum status st = o->model ? put_model(im, o->model, e) : ST_OK;
+	if (o->gpus)
+		import_drop(im, KEY_parallel_data); /* it follows from them */
 	if (o->system)
 		import_put(im, KEY_cluster_system, o->system, "--system");
 	else if (!import_has(im, KEY_cluster_system))
 		import_put(im, KEY_cluster_system, STARTER_SYSTEM, "assumed: --system NAME takes another");
-	if (!names_model(o, im))
+	im->lacks_model = !names_model(o, im);
+	if (im->lacks_model)
 		error_set(refused, ST_INPUT,
 			"%s: it names no model that is known: give a config.json or a preset (`stepsim import FILE "
 			"MODEL`, or --set model.preset=NAME)",
@@ -117,7 +145,7 @@ static enum status complete(const struct options *o, struct import *im, struct e
 	if (!st && !c)
 		st = error_nomem(e, "a config");
 	if (!st && !refused->status && !(st = parse(o, im, c, refused, e)) && !refused->status)
-		st = put_hosts(o, im, c, e);
+		st = put_hosts(o, im, c, refused, e);
 	free(c);
 	return st;
 }

@@ -9,6 +9,36 @@
 #include "cli/import.h"
 #include "cli/starter.h"
 
+static bool is_assumed(const struct import *im, enum key_id id)
+{
+	return import_has(im, id) && strncmp(im->key[id].remark, "assumed", 7) == 0;
+}
+
+static void note_machine(const struct import *im)
+{
+	const bool hosts = is_assumed(im, KEY_cluster_nodes);
+	if (is_assumed(im, KEY_cluster_system))
+		log_note("it names no machine: %s%s is assumed (%s--set cluster.system=NAME takes another)",
+			hosts ? "one " : "", im->key[KEY_cluster_system].value, hosts ? "--gpus N takes more, " : "");
+}
+
+/* Counts the values that the text leaves to others, of which some decide a step's time. */
+static void note_absent(const struct import *im)
+{
+	const struct leaf *first = NULL;
+	size_t n = 0;
+	for (size_t i = im->foreign.leaves.n; i-- > 0;) {
+		const struct leaf *l = &im->foreign.leaves.at[i];
+		if (!l->absent || l->verdict != NOT_MODELLED)
+			continue;
+		first = l;
+		n++;
+	}
+	if (first)
+		log_note("%s: %zu of its values %s not in the file, such as %s = %s %s", im->name, n,
+			n == 1 ? "is" : "are", first->path, first->value, strchr(first->why, '('));
+}
+
 /* Replaces the text of another framework's config by CONFIG.yaml. What cannot be read stays: whoever parses it says
  * why.
  */
@@ -27,6 +57,8 @@ static enum status import_if_foreign(struct options *o, const char *path, char *
 		st = error_set(e, st, "%s", unread.text);
 	else if (!found)
 		st = ST_OK;
+	if (!st && found)
+		note_absent(im);
 	if (!st && refused.status)
 		st = error_set(e, refused.status, "%s", refused.text);
 	if (!st && found && !(st = import_text(im, &config, len, e))) {
@@ -37,9 +69,7 @@ static enum status import_if_foreign(struct options *o, const char *path, char *
 		log_note("%s: a config of %s, of which %zu keys are taken and %zu not modelled (`stepsim import` shows "
 			 "each)",
 			path, im->table.title, count[TAKEN], count[NOT_MODELLED]);
-		if (im->key[KEY_cluster_system].remark[0] == 'a')
-			log_note("it names no machine: %s is assumed (--set cluster.system=NAME takes another)",
-				im->key[KEY_cluster_system].value);
+		note_machine(im);
 	}
 	if (found)
 		import_free(im);

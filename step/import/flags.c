@@ -128,6 +128,23 @@ static void expand(const struct reader *r, const char *word, char out[WORD_MAX])
 	}
 }
 
+/* Adds a key with its value and position. */
+static struct ynode *add_node(struct reader *r, const char *name, const char *value, int col)
+{
+	struct ynode *n = ydoc_add(r->doc, ydoc_edit(r->doc), name, Y_SCALAR, value);
+	if (n) {
+		n->line = n->key_line = r->line;
+		n->col = n->key_col = col;
+	}
+	return n;
+}
+
+/* Returns whether a variable is read by a library below the framework, so that it is a key of its own. */
+static bool is_setting(const char *name)
+{
+	return strncmp(name, "NCCL_", 5) == 0 || strcmp(name, "CUDA_LAUNCH_BLOCKING") == 0;
+}
+
 /* Keeps NAME=VALUE; true if the word is one. */
 static bool assign(struct reader *r, const char *word)
 {
@@ -139,6 +156,8 @@ static bool assign(struct reader *r, const char *word)
 	expand(r, word + n + 1, v.value);
 	if (!vec_push(&r->variables, v))
 		error_nomem(r->e, "a script's variables");
+	if (is_setting(v.name) && !add_node(r, v.name, v.value, (int)(r->at - r->line_start) - (int)strlen(word) + 1))
+		error_nomem(r->e, "a script's variables");
 	return true;
 }
 
@@ -146,10 +165,13 @@ static bool assign(struct reader *r, const char *word)
 
 static bool is_flag(const char *word) { return strncmp(word, "--", 2) == 0 && isalpha((unsigned char)word[2]); }
 
-/* Returns whether a word may be one of a list, "moe_act layernorm": no number, path or name of a file. */
-static bool is_list_word(const char *word)
+/* Returns whether a word may follow `before` in a list, "moe_act layernorm" or "16 16 5859375": no path and no name of
+ * a file. */
+static bool is_list_word(const char *before, const char *word)
 {
-	return *word && word[strspn(word, "abcdefghijklmnopqrstuvwxyz_")] == '\0';
+	static const char letters[] = "abcdefghijklmnopqrstuvwxyz_", digits[] = "0123456789";
+	const char *set = isdigit((unsigned char)*before) ? digits : letters;
+	return *word && word[strspn(word, set)] == '\0';
 }
 
 /* Sets the value of the flag that waits. */
@@ -161,7 +183,7 @@ static enum status take_value(struct reader *r, const char *word, int col)
 	r->flag->text = strcpy(copy, word);
 	r->flag->line = r->line;
 	r->flag->col = col;
-	r->list = is_list_word(word) ? r->flag : NULL;
+	r->list = is_list_word(word, word) ? r->flag : NULL;
 	r->flag = NULL;
 	return ST_OK;
 }
@@ -188,11 +210,9 @@ static enum status take_flag(struct reader *r, const char *word, int col)
 	snprintf(name, sizeof name, "%.*s", (int)n, word + 2);
 	for (char *p = name; *p; p++)
 		*p = *p == '-' ? '_' : *p;
-	r->flag = ydoc_add(r->doc, ydoc_edit(r->doc), name, Y_SCALAR, "true");
+	r->flag = add_node(r, name, "true", col);
 	if (!r->flag)
 		return error_nomem(r->e, "a flag");
-	r->flag->line = r->flag->key_line = r->line;
-	r->flag->col = r->flag->key_col = col;
 	return word[2 + n] ? take_value(r, word + 2 + n + 1, col) : ST_OK;
 }
 
@@ -211,7 +231,7 @@ static enum status take_word(struct reader *r, const char *word, int col)
 	}
 	if (r->flag)
 		return take_value(r, text, col);
-	if (r->list && is_list_word(text))
+	if (r->list && is_list_word(r->list->text, text))
 		return take_more(r, text);
 	r->list = NULL;
 	return ST_OK;
@@ -299,7 +319,7 @@ bool flags_found(const char *text, size_t len)
 			comment = true;
 		if (text[i] == '\n')
 			comment = false;
-		if (word && !comment && is_flag(text + i))
+		if (word && !comment && is_flag(text + i) && text[i + 2 + strcspn(text + i + 2, ": =\t\r\n")] != ':')
 			return true;
 		word = isspace((unsigned char)text[i]) || strchr("\"'(", text[i]);
 	}

@@ -6,11 +6,13 @@
 
 /* Makes a mapping of the flags in the text's order: `--a-b 1` and `--a-b=1` become a_b: 1, a flag without a value
  * becomes true. Comments are passed over. Variables that the text sets are put in: NAME=8, $NAME, ${NAME:-8} and
- * $((A * B / C)); others stay as they are written ("$RANK"). The text is not run: both branches of an `if` count, and a
+ * $((A * B / C)); others stay as they are written ("$RANK").
+ * Settings of NCCL that the text makes are keys, too. The text is not run: both branches of an `if` count, and a
  * flag that is given twice is there twice. ST_INPUT with position: not UTF-8, too long. */
 enum status flags_parse(const char *text, size_t len, const char *name, struct ydoc **out, struct error *e);
 
-/* Returns whether the text has a word that begins with two dashes and a letter, outside of comments. */
+/* Returns whether the text has a word that begins with two dashes and a letter, outside of comments; "--a: 1" is YAML.
+ * `text` ends with a zero. */
 bool flags_found(const char *text, size_t len);
 
 #endif

@@ -8,6 +8,7 @@
 
 #include "base/toml.h"
 #include "step/import/flags.h"
+#include "step/import/interpolate.h"
 
 #define PATH_LEN 512
 #define LEAVES_MOST 20000
@@ -80,12 +81,33 @@ static void list_text(const struct ynode *n, char *buf, size_t size)
 		memcpy(buf + size - 5, "...]", 5);
 }
 
+/* Writes the path of a child; "--num-layers" as a key of YAML is num_layers. */
+static void path_of(const char *parent, const char *key, char out[PATH_LEN])
+{
+	const bool flag = strncmp(key, "--", 2) == 0;
+	snprintf(out, PATH_LEN, "%s%s", parent, *parent ? "." : "");
+	char *name = out + strlen(out);
+	snprintf(name, PATH_LEN - strlen(out), "%.200s", key + (flag ? 2 : 0));
+	for (char *p = name; flag && *p; p++)
+		*p = *p == '-' ? '_' : *p;
+}
+
+/* Returns what a table {_target_: NAME, _call_: false} names, as Megatron-Bridge writes functions and formats; else the
+ * node itself. */
+static const struct ynode *named_object(const struct ynode *n)
+{
+	const struct ynode *call = ynode_get(n, "_call_"), *target = ynode_get(n, "_target_");
+	const bool is_name = n->n == 2 && call && target && call->text && strcmp(call->text, "false") == 0;
+	return is_name ? target : n;
+}
+
 static enum status collect(struct foreign *f, const struct ynode *n, const char *path, struct error *e)
 {
 	char text[PATH_LEN];
+	n = named_object(n);
 	for (size_t i = 0; n->kind == Y_MAP && i < n->n; i++) {
 		const struct ynode *child = n->child[i];
-		snprintf(text, sizeof text, "%s%s%.200s", path, *path ? "." : "", child->key);
+		path_of(path, child->key, text);
 		enum status st = collect(f, child, text, e);
 		if (st)
 			return st;
@@ -109,54 +131,6 @@ static enum status collect(struct foreign *f, const struct ynode *n, const char 
 	return ST_OK;
 }
 
-/* ---- ${a.b}, as OmegaConf has it ---- */
-
-static struct leaf *find_path(const struct foreign *f, const char *path)
-{
-	struct leaf *found = NULL;
-	for (size_t i = 0; i < f->leaves.n; i++)
-		if (strcmp(f->leaves.at[i].path, path) == 0)
-			found = &f->leaves.at[i];
-	return found;
-}
-
-/* Returns the leaf that a whole value "${a.b}" names; "${.b}" begins at the table it stands in, "${..b}" one above. */
-static struct leaf *named_by(const struct foreign *f, const struct leaf *l)
-{
-	char path[PATH_LEN], base[PATH_LEN];
-	const char *s = l->value + 2;
-	const size_t len = strlen(l->value);
-	if (strncmp(l->value, "${", 2) != 0 || l->value[len - 1] != '}' || strpbrk(s, "$:{") || len > PATH_LEN / 2)
-		return NULL;
-	snprintf(base, sizeof base, "%s", l->path);
-	const bool relative = *s == '.';
-	do {
-		char *dot = strrchr(base, '.');
-		*(dot ? dot : base) = '\0';
-	} while (*s == '.' && *++s == '.');
-	const char *before = relative ? base : "";
-	snprintf(path, sizeof path, "%.240s%s%.*s", before, *before ? "." : "", (int)(strlen(s) - 1), s);
-	return find_path(f, path);
-}
-
-#define CHAIN_MOST 8 /* of references to references */
-
-static enum status put_in_references(struct foreign *f, struct error *e)
-{
-	for (int round = 0; round < CHAIN_MOST; round++)
-		for (size_t i = 0; i < f->leaves.n; i++) {
-			struct leaf *l = &f->leaves.at[i], *other = named_by(f, l);
-			if (!other || other == l)
-				continue;
-			char *text = strdup(other->value);
-			if (!text)
-				return error_nomem(e, "a value");
-			free(l->value);
-			l->value = text;
-		}
-	return ST_OK;
-}
-
 /* ---- the whole ---- */
 
 enum status foreign_read(const char *text, size_t len, const char *name, struct foreign *out, struct error *e)
@@ -168,7 +142,7 @@ enum status foreign_read(const char *text, size_t len, const char *name, struct 
 	if (ydoc_root(out->doc)->kind != Y_MAP)
 		st = ynode_error(ydoc_root(out->doc), e, "expected keys with values");
 	if (!st && ydoc_root(out->doc)->n && !(st = collect(out, ydoc_root(out->doc), "", e)))
-		st = put_in_references(out, e);
+		st = interpolate(out, e);
 	if (st)
 		foreign_free(out);
 	return st;
@@ -185,15 +159,33 @@ void foreign_free(struct foreign *f)
 	f->doc = NULL;
 }
 
+struct leaf *foreign_find_path(const struct foreign *f, const char *path)
+{
+	struct leaf *found = NULL;
+	for (size_t i = 0; i < f->leaves.n; i++)
+		if (strcmp(f->leaves.at[i].path, path) == 0)
+			found = &f->leaves.at[i];
+	return found;
+}
+
+static bool is_apart(const struct foreign *f, const char *path)
+{
+	const size_t first = strcspn(path, ".");
+	for (size_t i = 0; f->apart && i < f->apart->n; i++)
+		if (strlen(f->apart->child[i]->text) == first && strncmp(f->apart->child[i]->text, path, first) == 0)
+			return true;
+	return false;
+}
+
 struct leaf *foreign_find(const struct foreign *f, const char *name)
 {
-	struct leaf *found = find_path(f, name);
+	struct leaf *found = foreign_find_path(f, name);
 	const size_t n = strlen(name);
 	for (size_t i = 0; i < f->leaves.n && !found; i++) {
 		const char *path = f->leaves.at[i].path;
 		const size_t len = strlen(path);
 		if (len > n && path[len - n - 1] == '.' && strcmp(path + len - n, name) == 0 &&
-			!ynode_is_null(f->leaves.at[i].node))
+			!ynode_is_null(f->leaves.at[i].node) && !is_apart(f, path))
 			found = &f->leaves.at[i];
 	}
 	return found && !ynode_is_null(found->node) ? found : NULL;

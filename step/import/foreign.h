@@ -14,18 +14,23 @@ struct leaf {
 	char *path, *value; /* tables joined by dots; a list as "[a, b]", of tables as "[2 tables]" */
 	const struct ynode *node;
 	enum verdict verdict;
+	bool absent;       /* its value stands elsewhere: "$TP", "auto" */
 	char why[WHY_MAX]; /* TAKEN: as which keys of CONFIG.yaml */
 };
 
 struct foreign {
 	struct ydoc *doc;
 	VEC(struct leaf) leaves;
+	const struct ynode *apart; /* tables whose keys are found by their whole paths alone; borrowed, may be NULL */
 };
 
-/* Reads JSON, TOML, a shell script or flags, or YAML, by what the text looks like. ${a.b} in YAML becomes the value of
- * that key. ST_INPUT with position. `name` is used in messages and remarks. */
+/* Reads JSON, TOML, a shell script or flags, or YAML, by what the text looks like. ${...} in YAML is put in
+ * (step/import/interpolate.h). ST_INPUT with position. `name` is used in messages and remarks. */
 enum status foreign_read(const char *text, size_t len, const char *name, struct foreign *out, struct error *e);
 void foreign_free(struct foreign *f);
+
+/* Finds a key by its whole path, null or not; of several the last. NULL: there is none. */
+struct leaf *foreign_find_path(const struct foreign *f, const char *path);
 
 /* Finds a key: the whole path, else one that ends in ".name". Of several the last whole one (a flag that is given again
  * replaces the former), or the first that ends so. NULL: there is none, or its value is null. */

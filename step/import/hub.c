@@ -48,7 +48,7 @@ static bool is_page_of(const char *preset, const char *name)
 	return hub && strcasecmp(page, name) == 0;
 }
 
-bool hub_preset(const char *id, char preset[STACK_NAME])
+static bool hub_preset(const char *id, char preset[STACK_NAME])
 {
 	char name[NAME_LEN], **names = NULL;
 	size_t n = 0;
@@ -62,5 +62,25 @@ bool hub_preset(const char *id, char preset[STACK_NAME])
 			snprintf(preset, STACK_NAME, "%s", names[i]);
 	}
 	path_names_free(names, n);
+	return found;
+}
+
+bool hub_value(const char *id, enum key_id key, char out[KEY_VALUE_MAX])
+{
+	char preset[STACK_NAME], path[PATH_MAX_LEN];
+	struct ydoc *doc = NULL;
+	if (!hub_preset(id, preset))
+		return false;
+	if (key == KEY_model_preset) {
+		snprintf(out, KEY_VALUE_MAX, "%s", preset);
+		return true;
+	}
+	if (path_catalogue("models", preset, path, NULL) || ydoc_load(path, &doc, NULL))
+		return false;
+	const struct ynode *n = ynode_get(ynode_get(ydoc_root(doc), "model"), config_key(key)->name);
+	const bool found = n && n->kind == Y_SCALAR;
+	if (found)
+		snprintf(out, KEY_VALUE_MAX, "%s", n->text);
+	ydoc_destroy(doc);
 	return found;
 }

@@ -95,8 +95,9 @@ enum status import_read(const char *text, size_t len, const char *name, const ch
 	else if (!is_our_own(&out->foreign))
 		st = recognise(&out->foreign, framework, e);
 	*found = !st && *framework;
-	if (*found && !(st = import_table_load(framework, &out->table, e)) && !(st = read_marks(out, text, len, e)) &&
-		!(st = rows_apply(out, e))) {
+	if (*found && !(st = import_table_load(framework, &out->table, e)))
+		out->foreign.apart = out->table.apart;
+	if (*found && !st && !(st = read_marks(out, text, len, e)) && !(st = rows_apply(out, e))) {
 		rows_leave_to_preset(out);
 		rows_drop_unused(out);
 		rows_judge_rest(out);

@@ -13,6 +13,7 @@ struct import {
 	const char *name; /* of the file; borrowed */
 	struct import_table table;
 	struct foreign foreign;
+	bool lacks_model; /* neither the text nor an option names one: what is written must not run */
 	struct import_key {
 		bool given, by_default; /* by the text; by what the framework or stepsim takes without it */
 		char value[KEY_VALUE_MAX], remark[REMARK_MAX];
@@ -44,7 +45,7 @@ enum status import_write(const struct import *im, FILE *out, struct error *e);
 #define IMPORT_TABLE "stepsim"
 
 /* step/import/hub.c: finds the preset of a model of Hugging Face's hub, by the pages that the sources in configs/models
- * name. False: there is none. */
-bool hub_preset(const char *id, char preset[STACK_NAME]);
+ * name, and writes its name (key model.preset) or the value that it gives the key. False: there is none. */
+bool hub_value(const char *id, enum key_id key, char out[KEY_VALUE_MAX]);
 
 #endif

@@ -1,5 +1,6 @@
 /* The rows of a framework's table, applied to the keys of a text. */
 #include <fnmatch.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,28 +50,33 @@ static bool number_of(const char *text, double *out)
 	return text && rest != text && !*rest;
 }
 
+/* Reads a number, or the one that a key of CONFIG.yaml has so far; false: it is not known. */
+static bool operand(const struct import *im, const char *text, double *out)
+{
+	const enum key_id id = import_key_of(text);
+	return number_of(id == KEY_COUNT ? text : ours(im, id), out);
+}
+
 /* Multiplies the row's operands; false: one is not known. */
 static bool product(const struct import *im, const struct ynode *list, double *out)
 {
 	*out = 1;
 	for (size_t i = 0; list && i < list->n; i++) {
-		const char *text = list->child[i]->text;
-		const enum key_id id = import_key_of(text);
 		double value;
-		if (!number_of(id == KEY_COUNT ? text : ours(im, id), &value))
+		if (!operand(im, list->child[i]->text, &value))
 			return false;
 		*out *= value;
 	}
 	return true;
 }
 
-/* Adds up keys of CONFIG.yaml; false: one is not known. */
+/* Adds up numbers and keys of CONFIG.yaml; false: one is not known. */
 static bool sum(const struct import *im, const struct ynode *list, double *out)
 {
 	*out = 0;
 	for (size_t i = 0; list && i < list->n; i++) {
 		double value;
-		if (!number_of(ours(im, import_key_of(list->child[i]->text)), &value))
+		if (!operand(im, list->child[i]->text, &value))
 			return false;
 		*out += value;
 	}
@@ -82,17 +88,13 @@ static void write_number(char out[KEY_VALUE_MAX], double value)
 	snprintf(out, KEY_VALUE_MAX, value == (double)(long long)value ? "%.0f" : "%.12g", value);
 }
 
-enum outcome { GIVES, DROPS, DIFFERS, LACKS };
+enum outcome { GIVES, DROPS, DIFFERS, LACKS, UNKNOWN };
 
 static enum outcome map(const struct import_row *r, const char *text, char out[KEY_VALUE_MAX])
 {
-	char preset[STACK_NAME];
 	snprintf(out, KEY_VALUE_MAX, "%s", text);
-	if (r->hub) {
-		if (!hub_preset(text, preset))
-			return DIFFERS;
-		snprintf(out, KEY_VALUE_MAX, "%s", preset);
-	}
+	if (r->hub)
+		return hub_value(text, r->to, out) ? GIVES : r->to == KEY_model_preset ? DIFFERS : UNKNOWN;
 	for (size_t i = 0; r->values && i < r->values->n; i++) {
 		const struct ynode *v = r->values->child[i];
 		if (fnmatch(v->key, text, FNM_CASEFOLD) != 0)
@@ -107,12 +109,23 @@ static enum outcome map(const struct import_row *r, const char *text, char out[K
 	return r->values ? DIFFERS : GIVES;
 }
 
+/* Copies the first number of "[127, 0]" or "(127, 0)". */
+static const char *first_number(const char *text, char out[KEY_VALUE_MAX])
+{
+	const char *start = text + strspn(text, "[( ");
+	snprintf(out, KEY_VALUE_MAX, "%.*s", (int)strcspn(start, ",)] "), start);
+	return out;
+}
+
 static enum outcome convert(const struct import *im, const struct import_row *r, const char *text,
 	char out[KEY_VALUE_MAX])
 {
 	double value, times, over, plus;
+	char first[KEY_VALUE_MAX];
 	if (strchr(text, '$'))
 		return LACKS;
+	if (r->first)
+		text = first_number(text, first);
 	const enum outcome o = map(r, text, out);
 	if (o != GIVES || strcmp(out, "auto") == 0)
 		return o == GIVES && !config_key(r->to)->takes_auto ? LACKS : o;
@@ -121,7 +134,8 @@ static enum outcome convert(const struct import *im, const struct import_row *r,
 	if (!product(im, r->times, &times) || !product(im, r->over, &over) || !sum(im, r->plus, &plus) || over == 0 ||
 		(r->inverse && value == 0))
 		return LACKS;
-	write_number(out, r->inverse ? times / over / value : value * times / over + plus);
+	value = r->inverse ? times / over / value : value * times / over + plus;
+	write_number(out, r->multiple ? floor(value / (double)r->multiple) * (double)r->multiple : value);
 	return GIVES;
 }
 
@@ -269,8 +283,12 @@ static enum status take(struct import *im, const struct import_row *r, struct le
 			leaf_judge(l, NO_EFFECT, "off");
 		break;
 	case LACKS:
-		leaf_judge(l, NOT_MODELLED, "the value is not in this file (--set %s)", config_key(r->to)->path);
+		l->absent |= l->verdict == LEFT;
+		if (l->verdict == LEFT)
+			leaf_judge(l, NOT_MODELLED, "the value is not in this file (--set %s)",
+				config_key(r->to)->path);
 		break;
+	case UNKNOWN: break;
 	}
 	if (!st && r->with && l->verdict != LEFT)
 		leaf_judge(foreign_find(&im->foreign, r->with), l->verdict, "%s",
@@ -293,7 +311,7 @@ enum status rows_apply(struct import *im, struct error *e)
 		enum status st = l ? take(im, r, l, e) : ST_OK;
 		if (st)
 			return st;
-		if (!l && r->default_ && convert(im, r, r->default_, value) == GIVES)
+		if ((!l || strcmp(l->value, "auto") == 0) && r->default_ && convert(im, r, r->default_, value) == GIVES)
 			assume(im, r->to, value, "default", import_row_name(r, 0));
 	}
 	for (size_t i = 0; i < t->sets.n; i++) {
@@ -305,12 +323,13 @@ enum status rows_apply(struct import *im, struct error *e)
 	return ST_OK;
 }
 
-/* Takes back what was assumed of a model's sizes where a preset or a file says them. The sequence is no part of them.
- */
+/* Takes back what was assumed of a model's sizes where a preset or a file says them, or where the text has none. The
+ * sequence is no part of them. */
 void rows_leave_to_preset(struct import *im)
 {
-	const bool has_base = import_has(im, KEY_model_preset) || import_has(im, KEY_model_hf_config);
-	for (int i = 0; has_base && i < KEY_COUNT; i++)
+	const bool assumed = import_has(im, KEY_model_preset) || import_has(im, KEY_model_hf_config) ||
+	                     !import_has(im, KEY_model_layers);
+	for (int i = 0; assumed && i < KEY_COUNT; i++)
 		if (im->key[i].by_default && i != KEY_model_seq_len &&
 			strcmp(config_key((enum key_id)i)->section, "model") == 0)
 			im->key[i].by_default = false;
@@ -338,14 +357,55 @@ void rows_drop_unused(struct import *im)
 	}
 }
 
-static bool is_of(const struct import_reason *r, const char *path)
+/* Returns the length of the longest pattern that the key fits; 0 without one. */
+static size_t fits(const struct import_reason *r, const char *path)
 {
+	size_t longest = 0;
 	for (size_t i = 0; i < r->patterns->n; i++) {
 		const char *pattern = r->patterns->child[i]->text, *last = strrchr(path, '.');
-		if (fnmatch(pattern, path, 0) == 0 || (last && fnmatch(pattern, last + 1, 0) == 0))
-			return true;
+		const size_t len = strlen(pattern);
+		if (len > longest && (fnmatch(pattern, path, 0) == 0 || (last && fnmatch(pattern, last + 1, 0) == 0)))
+			longest = len;
 	}
+	return longest;
+}
+
+static const struct import_reason *reason_of(const struct import *im, const char *path)
+{
+	const struct import_reason *best = NULL;
+	size_t longest = 0;
+	for (size_t i = 0; i < im->table.reasons.n; i++) {
+		const size_t len = fits(&im->table.reasons.at[i], path);
+		if (len > longest) {
+			longest = len;
+			best = &im->table.reasons.at[i];
+		}
+	}
+	return best;
+}
+
+/* Returns whether a row takes keys of this name from any table of the text. */
+static bool is_row(const struct import *im, const char *name)
+{
+	const char *one;
+	for (size_t i = 0; i < im->table.rows.n; i++)
+		for (size_t k = 0; (one = import_row_name(&im->table.rows.at[i], k)); k++)
+			if (strcmp(one, name) == 0)
+				return true;
 	return false;
+}
+
+/* Finds the key of the same name in another table that a row takes. */
+static const struct leaf *taken_of_that_name(const struct import *im, const struct leaf *l)
+{
+	const char *dot = strrchr(l->path, '.'), *name = dot ? dot + 1 : l->path;
+	for (size_t i = 0; is_row(im, name) && i < im->foreign.leaves.n; i++) {
+		const struct leaf *other = &im->foreign.leaves.at[i];
+		const char *last = strrchr(other->path, '.');
+		if (other->verdict == TAKEN && strcmp(last ? last + 1 : other->path, name) == 0)
+			return other;
+	}
+	return NULL;
 }
 
 void rows_judge_rest(struct import *im)
@@ -355,15 +415,17 @@ void rows_judge_rest(struct import *im)
 		const struct leaf *last = foreign_find(&im->foreign, l->path);
 		if (l->verdict == LEFT && last && last != l && strcmp(last->path, l->path) == 0)
 			leaf_judge(l, NO_EFFECT, "given again in line %d", last->node->key_line);
-		for (size_t k = 0; k < im->table.reasons.n && l->verdict == LEFT; k++) {
-			const struct import_reason *r = &im->table.reasons.at[k];
-			if (is_of(r, l->path) && !r->modelled && is_off(l->value))
-				leaf_judge(l, NO_EFFECT, "off");
-			else if (is_of(r, l->path))
-				leaf_judge(l, r->modelled ? NO_EFFECT : NOT_MODELLED, "%s", r->why);
-		}
+		const struct import_reason *r = l->verdict == LEFT ? reason_of(im, l->path) : NULL;
+		if (r && !r->modelled && is_off(l->value))
+			leaf_judge(l, NO_EFFECT, "off");
+		else if (r)
+			leaf_judge(l, r->modelled ? NO_EFFECT : NOT_MODELLED, "%s", r->why);
 		if (l->verdict == LEFT && ynode_is_null(l->node))
 			leaf_judge(l, NO_EFFECT, "empty");
+		const struct leaf *same = l->verdict == LEFT ? taken_of_that_name(im, l) : NULL;
+		if (same)
+			leaf_judge(l, strcmp(same->value, l->value) == 0 ? NO_EFFECT : NOT_MODELLED, "%s counts",
+				same->path);
 		if (l->verdict == LEFT)
 			leaf_judge(l, NOT_MODELLED, "not known to stepsim");
 	}

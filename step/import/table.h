@@ -6,19 +6,22 @@
  *   to       the key of CONFIG.yaml; without it, the one whose other name is the last word of `key`
  *            (step/config/alias.c)
  *   values   {its value: ours}; fnmatch patterns on the left; ~ leaves ours out; a list: import takes the first, export
- *            any. "hub": a model of Hugging Face's hub (step/import/hub.c)
+ *            any. "hub": what the preset of a model of Hugging Face's hub has (step/import/hub.c)
  *   with     a second key, whose value is joined to the first by a blank
  *   default  its value where the file has none
  *   when     {key of CONFIG.yaml: value}: the row holds only then; "!value": only otherwise
  *   given    the same of the framework's keys, by import alone
  *   times, over, inverse   ours = its value x times / over, or times / over / its value; numbers or keys of CONFIG.yaml
- *   plus     ours = its value + these, keys of CONFIG.yaml
+ *   plus     ours = its value + these, numbers or keys of CONFIG.yaml
+ *   multiple ours is rounded down to a multiple of it
+ *   first    true: of a list, "[127, 0]", its first number is taken
  *   is       a value that export writes and that import passes over
  *   only     import or export
  * Of several rows for one key of CONFIG.yaml the first counts that the file has; defaults come after all of them.
  * sets: keys of CONFIG.yaml that hold where no row gives another value.
- * no_effect, not_modelled: {why: [patterns of keys]}.
+ * no_effect, not_modelled: {why: [patterns of keys]}; of several that a key fits the longest counts.
  * also: further tables, whose rows and lists come behind.
+ * apart: tables of the text whose keys are no row's, unless a row has their whole path.
  * detect: lists of keys; a file with all keys of one of them is of this framework.
  * writes: the form that export writes: toml, yaml, json or flags, behind the words `launch`. In these and in `is`, keys
  * of CONFIG.yaml in braces are replaced by their values. Without it, the framework is read alone.
@@ -35,7 +38,8 @@ struct import_row {
 	enum key_id to;          /* KEY_COUNT: none, with `is` */
 	const struct ynode *values, *when, *given, *times, *over, *plus;
 	const char *with, *default_, *is;
-	bool inverse, hub, no_import, no_export;
+	int64_t multiple;
+	bool inverse, first, hub, no_import, no_export;
 };
 
 /* A group of keys that are not taken, and why. */
@@ -48,7 +52,7 @@ struct import_reason {
 struct import_table {
 	char name[STACK_NAME];
 	const char *title, *writes, *launch;
-	const struct ynode *detect;
+	const struct ynode *detect, *apart;
 	VEC(struct import_row) rows;
 	VEC(struct import_reason) reasons;
 	VEC(const struct ynode *) sets; /* scalars with their keys */

@@ -33,10 +33,15 @@ static void write_keys(const struct import *im, FILE *out)
 	const char *section = "";
 	for (int i = 0; i < KEY_COUNT; i++) {
 		const struct config_key *k = config_key((enum key_id)i);
-		if (!import_has(im, (enum key_id)i))
+		const bool missing = im->lacks_model && i == KEY_model_preset;
+		if (!import_has(im, (enum key_id)i) && !missing)
 			continue;
 		if (strcmp(k->section, section) != 0)
 			fprintf(out, "%s:\n", section = k->section);
+		if (missing) {
+			fprintf(out, "  %s: # not in this file: a name of `stepsim list models`\n", k->name);
+			continue;
+		}
 		write_value(k, im->key[i].value, value);
 		fprintf(out, "  %s: %s # %s\n", k->name, value, im->key[i].remark);
 	}

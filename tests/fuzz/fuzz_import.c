@@ -34,14 +34,19 @@ static const char *const seeds[] = {
 	"model: {model_config: {num_hidden_layers: 4, hidden_size: 64, num_attention_heads: 4}}\n",
 	"trainer: {devices: 8, num_nodes: 2, precision: bf16}\nmodel:\n  encoder_seq_length: 512\n"
 	"  data: {seq_length: \"${model.encoder_seq_length}\"}\n  num_layers: 4\n  a: ${.b}\n  b: ${..model.a}\n",
+	"ENV_VARS:\n  NCCL_ALGO: Ring\nMODEL_ARGS:\n  --num-layers: 4\n  --hidden-size: 64\n  --num-attention-heads: 4\n"
+	"  --swiglu: true\n  --window-size: 127,0\n",
+	"_target_: a.ConfigContainer\nmodel:\n  num_layers: ${multiply:2, ${add:1, 1}}\n  hidden_size: ${oc.env:H,64}\n"
+	"  num_attention_heads: ${oc.select:a.b, 4}\n  activation_func: {_call_: false, _target_: torch.silu}\n"
+	"  gated_linear_unit: true\n  window_size: [127, 0]\ntrain: {micro_batch_size: ${x.model.num_layers}}\n",
 	"max_seq_len: 512\nmodel: {name: mpt, d_model: 64, n_layers: 2, n_heads: 4, max_seq_len: \"${max_seq_len}\"}\n"
 	"global_train_batch_size: 8\nprecision: amp_bf16\n",
 };
 
 static const char *const pieces[] = {"\n", "  ", "=", " = ", ": ", "[", "]", "{", "}", "[[", "\"", "\"\"\"", "'", "#",
-	"--", "--x ", "$", "${", "$((", "))", "\\\n", "\\u", "0", "-1", "1e999", "auto", "true", "null", "a.b", ",",
-	"*", "|", "\r\n", "\xFF", "99999999999999999999", "stepsim", "# stepsim: ", "[parallelism]\n",
-	"# stepsim: train.dtype: \n"};
+	"--", "--x ", "$", "${", "${.", "}", "${multiply:", "$((", "))", "\\\n", "\\u", "0", "-1", "1e999", "auto",
+	"true", "null", "a.b", ",", "*", "|", "\r\n", "\xFF", "99999999999999999999", "stepsim",
+	"# stepsim: ", "[parallelism]\n", "# stepsim: train.dtype: \n"};
 
 static void mutate(struct text *t) { mutate_from(t, seeds, COUNT(seeds), pieces, COUNT(pieces)); }
 
