@@ -104,16 +104,21 @@ enum status cmd_topo(struct context *x, struct error *e)
 	const struct options *o = x->options;
 	struct cluster *c = NULL;
 	struct inventory inventory = {0};
+	struct message_links messages = {0};
+	const bool several = x->session && !dumped(o) && x->exec->session_info(x->session)->ranks > 1;
 	/* Of all dumps only an hwloc export has an inventory. */
 	struct view_beside more = {.links = o->verbose, .inventory = !dumped(o) || o->hwloc_xml ? &inventory : NULL};
 	enum status st = check(o, e);
 	if (!st)
 		st = find(x, &c, &inventory, e);
+	if (!st && several && !(st = x->exec->session_message_links(x->session, &messages, e)))
+		more.messages = &messages;
 	if (!st && c && !dumped(o))
 		st = inventory_read(NULL, 0, "this host", &inventory, e);
 	if (!st && c)
 		st = show(o, c, &more, e);
 	inventory_free(&inventory);
+	message_links_free(&messages);
 	cluster_destroy(c);
 	return st;
 }

@@ -10,6 +10,7 @@
 #include "step/result.h"
 #include "topology/graph/cluster.h"
 #include "topology/machine.h"
+#include "topology/messages.h"
 #include "topology/profile.h"
 
 struct session;
@@ -45,6 +46,10 @@ enum status session_broadcast(struct session *s, void *bytes, size_t n, struct e
  * names, each as its first rank discovered it; NULL on the others. The caller destroys it. ST_RUN or ST_INPUT, on all
  * ranks, names the first host whose discovery failed. */
 enum status session_cluster(struct session *s, struct cluster **out, struct error *e);
+/* Collective. Times messages, one pair of ranks at a time: between each two of the first LINKS_HOSTS_MOST hosts, and
+ * inside each host of several ranks. *out is the same on all ranks; the caller frees it. */
+#define LINKS_HOSTS_MOST 16
+enum status session_message_links(struct session *s, struct message_links *out, struct error *e);
 void session_close(struct session *s); /* finalizes MPI; NULL-safe */
 
 /* Collective; watches for a second, in which the ranks sleep. `text` says what others take of the ranks' cores, on

@@ -23,6 +23,7 @@
 	X(session_agree) \
 	X(session_broadcast) \
 	X(session_cluster) \
+	X(session_message_links) \
 	X(session_close) \
 	X(session_cpu_steal) \
 	X(session_use_gpus) \
@@ -51,6 +52,7 @@ struct exec_plugin {
 #define EXEC_LAYOUT \
 	(sizeof(struct exec_plugin) + sizeof(struct session_info) + sizeof(struct program) + sizeof(struct role) + \
 		sizeof(struct op) + sizeof(struct result) + sizeof(struct timeline) + sizeof(struct profile) + \
-		sizeof(struct bench_plan) + sizeof(struct bench_table) + sizeof(struct roofline))
+		sizeof(struct bench_plan) + sizeof(struct bench_table) + sizeof(struct roofline) + \
+		sizeof(struct message_links))
 
 #endif

@@ -64,6 +64,21 @@ if ! grep -q 'control groups cannot be made' "$log"; then
 fi
 verdict 'hosts of a file' "$wrong"
 
+# Classes of links, and racks, from messages between ranks.
+printf '%s\n' 'hosts:' '  - {count: 2, rack: left, rate: 400Mb/s}' '  - {rack: right, rate: 400Mb/s}' \
+	'racks: {rate: 40Mb/s}' >"$scratch/racks.yaml"
+timeout 60 bash scripts/testbed.sh "$scratch/racks.yaml" mpirun "${mpirun_flags[@]}" --host h1:2,h2:1,h3:1 -np 4 \
+	build/release/stepsim topo >"$log" 2>&1 </dev/null
+code=$?
+wrong=''
+[ "$code" -eq 0 ] || wrong="exit code $code"
+grep -q '^3 hosts in 2 racks: h1 h2 | h3$' "$log" || wrong='the racks are not found'
+grep -qE '^inside a host +1 ' "$log" || wrong='no link inside a host'
+# 400 Mb/s are 50 MB/s, 40 Mb/s 5 MB/s: less what TCP adds, and more by bursts.
+grep -qE '^between hosts +1 .* (4[0-9]|5[0-5])(\.[0-9])? MB/s$' "$log" || wrong='the link between hosts has another rate'
+grep -qE '^between racks +2 .* (4\.[0-9]+|5\.[0-5][0-9]*) MB/s$' "$log" || wrong='the link between racks has another rate'
+verdict 'classes of links under mpirun' "$wrong"
+
 # name, what replaces `cores: 0.5`, the complaint
 refuses() {
 	sed "s/cores: 0.5/$2/" "$scratch/bed.yaml" >"$scratch/wrong.yaml"

@@ -295,7 +295,7 @@ static void test_json(void)
 	struct cluster *c = alone(two_pairs("A6000 \xff"), 1);
 	json_t *j = json_of(c);
 	static const char *const keys[] = {"hosts", "gpus", "nics", "matrix", "fabric", "warnings", "source", "cpus",
-		"links", "groups", "contradictions", "model", "inventory", "pci_devices"};
+		"links", "groups", "contradictions", "model", "inventory", "pci_devices", "messages"};
 	for (size_t i = 0; i < COUNT(keys); i++)
 		CU_ASSERT_PTR_NOT_NULL(json_object_get(j, keys[i]));
 	CU_ASSERT_STRING_EQUAL(json_string_value(json_array_get(json_object_get(j, "hosts"), 0)), "node7");

@@ -14,10 +14,12 @@
 #include "topology/discover/inventory.h"
 #include "topology/graph/group.h"
 #include "topology/graph/route.h"
+#include "topology/messages.h"
 
 struct view_beside {
-	const struct inventory *inventory; /* of the first host; NULL: not known */
-	bool links;                        /* every link too (-v) */
+	const struct inventory *inventory;    /* of the first host; NULL: not known */
+	bool links;                           /* every link too (-v) */
+	const struct message_links *messages; /* what ranks measured; NULL: nothing */
 };
 
 /* Matrix, legend, fabric, groups, devices, CPUs, remarks. */

@@ -266,12 +266,13 @@ enum status view_json(const struct cluster *c, const struct view_beside *beside,
 		(st = groups_json(c, &makes, &groups, e)))
 		goto out;
 	const struct graph *first = c->shape.at[0].graph;
-	*out = json_pack("{s:O, s:O, s:O, s:o, s:s, s:O, s:s, s:O, s:O, s:O, s:O, s:o, s:o, s:o}", "hosts", to.hosts,
-		"gpus", to.gpus, "nics", to.nics, "matrix", small ? json_incref(matrix) : json_null(), "fabric",
-		graph_fabric(first), "warnings", to.warnings, "source", evidence_name(first->source), "cpus", to.cpus,
-		"links", to.links, "groups", groups, "contradictions", to.contradictions, "model",
+	*out = json_pack("{s:O, s:O, s:O, s:o, s:s, s:O, s:s, s:O, s:O, s:O, s:O, s:o, s:o, s:o, s:o}", "hosts",
+		to.hosts, "gpus", to.gpus, "nics", to.nics, "matrix", small ? json_incref(matrix) : json_null(),
+		"fabric", graph_fabric(first), "warnings", to.warnings, "source", evidence_name(first->source), "cpus",
+		to.cpus, "links", to.links, "groups", groups, "contradictions", to.contradictions, "model",
 		view_text_json(first->model), "inventory", counts_json(beside->inventory), "pci_devices",
-		pci_json(beside->inventory));
+		pci_json(beside->inventory), "messages",
+		beside->messages ? message_links_json(beside->messages) : json_null());
 	if (!*out || (!small && json_object_set(*out, "matrices", matrix))) {
 		json_decref(*out);
 		*out = NULL;

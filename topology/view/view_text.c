@@ -489,5 +489,8 @@ enum status view_text(const struct cluster *c, const struct view_beside *beside,
 		fprintf(out, "\nNo ring over all hosts: no NIC is known of %s.\n", *host ? host : "these hosts");
 	}
 	view_makes_free(&makes);
-	return st;
+	if (st || !beside->messages)
+		return st;
+	putc('\n', out);
+	return message_links_text(beside->messages, out, e);
 }
