@@ -83,7 +83,7 @@ static struct machine undisturbed(void)
 	return m;
 }
 
-static struct program *build(const char *model, const char *plan, const char *set)
+static struct program *build_for(int64_t ranks, const char *model, const char *plan, const char *set)
 {
 	char text[2048];
 	struct config c;
@@ -91,11 +91,16 @@ static struct program *build(const char *model, const char *plan, const char *se
 	struct program *p = NULL;
 	snprintf(text, sizeof text, "%s\n%s\n", model, plan);
 	if (config_parse(text, strlen(text), "property.yaml", &set, set ? 1 : 0, &c, &e) ||
-		config_resolve(&c, RANKS, &e) || program_build(&c, &p, &e)) {
+		config_resolve(&c, ranks, &e) || program_build(&c, &p, &e)) {
 		fprintf(stderr, "%s\n%s\n", text, e.text);
 		CU_FAIL_FATAL("the config");
 	}
 	return p;
+}
+
+static struct program *build(const char *model, const char *plan, const char *set)
+{
+	return build_for(RANKS, model, plan, set);
 }
 
 static struct result predicted(const struct program *p, const struct machine *m, struct timeline *keep)
@@ -339,7 +344,35 @@ static void check_slow(const char *model, const char *plan, const struct program
 
 static void test_slow(void) { for_each(check_slow); }
 
-UNIT_MAIN("predict properties", {"the slowest rank paces all", test_slow}, {"parts add up", test_sums},
+/* What jitter adds grows with the ranks as the mean of the largest of so many normal values does: 1 / sqrt(pi), then
+ * Tippett 1925 (Biometrika 17). Without overlap all of it is compute, as communication does not change. */
+static void test_jitter_scale(void)
+{
+	static const struct {
+		int64_t ranks;
+		double largest;
+	} at[] = {{2, 0.56419}, {10, 1.53875}, {100, 2.50759}, {1000, 3.24144}};
+	for (size_t k = 0; k < COUNT(at); k++) {
+		struct machine m = node();
+		struct result r[2];
+		m.devices_per_node = at[k].ranks;
+		for (int jitters = 0; jitters < 2; jitters++) {
+			char plan[128];
+			snprintf(plan, sizeof plan,
+				"parallel: {strategy: ddp, overlap: false}\ntrain: {global_batch: %lld, micro_batch: 1}",
+				(long long)at[k].ranks);
+			struct program *p = build_for(at[k].ranks, models[0], plan, jitters ? "cluster.jitter=0.1" : NULL);
+			r[jitters] = predicted(p, &m, NULL);
+			program_destroy(p);
+		}
+		const double compute_s = r[0].time.compute_s + r[0].time.optimizer_s;
+		CU_ASSERT_DOUBLE_EQUAL((r[1].time.step_s - r[0].time.step_s) / compute_s, 0.1 * at[k].largest,
+			0.002 * at[k].largest);
+	}
+}
+
+UNIT_MAIN("predict properties", {"the slowest rank paces all", test_slow},
+	{"jitter grows with the ranks", test_jitter_scale}, {"parts add up", test_sums},
 	{"at least the longest chain and the busiest lane", test_bounds},
 	{"faster parts are never slower", test_faster}, {"more work is never faster", test_more_work},
 	{"experts", test_experts}, {"permuting ranks changes nothing", test_permuted},
