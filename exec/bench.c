@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/paths.h"
 #include "base/quantity.h"
+#include "exec/device.h"
 #include "exec/gpus.h"
 #include "exec/host/lanes.h"
 #include "exec/session.h"
@@ -164,18 +165,20 @@ static void must(struct bench *b, enum status st, const struct error *e)
 		watchdog_fail(b->s->watchdog, e->text);
 }
 
-/* On the host a call moves only while it is polled, and the next one comes when it is done; on a GPU calls stand in the
- * queue. */
+/* On the host a call moves only while it is polled, as a step's lanes do it, and the next one comes when it is done; on
+ * a GPU calls stand in the queue. */
 static void run_calls(struct bench *b, const struct comm_call *call, int64_t n)
 {
 	struct error e = {ST_OK, ""};
-	const bool yields = b->s->info.oversubscribed || b->s->info.hosts > 1;
+	const bool naps = b->s->info.oversubscribed, yields = b->s->info.hosts > 1;
 	bool done = false;
 	for (int64_t i = 0; i < n; i++) {
 		must(b, comm_start(&b->comm, call, &e), &e);
 		for (done = gpus_of(b) != NULL; !done;) {
 			must(b, comm_test(&b->comm, &done, &e), &e);
-			if (!done && yields)
+			if (!done && naps)
+				device_nap();
+			else if (!done && yields)
 				sched_yield();
 		}
 		watchdog_progress(b->s->watchdog);

@@ -29,7 +29,7 @@
 #define PASS_S 6e-3 /* spent on one case in one pass, where that allows more than one time */
 #define CASE_LIMIT_S \
 	0.1 /* a case that takes longer is timed once: a slow or overloaded machine needs its time for the others */
-#define SECTION_S 11.0 /* of a busy machine fewer times are taken */
+#define SECTION_S 11.0 /* of a busy machine fewer times are taken; a rank with a share of a core has so much longer */
 #define REPEATS_S 11.0
 /* Others' time is judged of as many cases as take this long: at least CPU_STEAL_WINDOW_S on the clock of each rank */
 #define SLICE_S (1.25 * CPU_STEAL_WINDOW_S)
@@ -353,7 +353,7 @@ static enum status repeats(struct bench *b, const double *about_s, struct error 
 static enum status measure(struct bench *b, calibration_cases *cases, double *about_s, struct calibration_noise *noise,
 	struct error *e)
 {
-	b->until_s = clock_s() + SECTION_S;
+	b->until_s = clock_s() + SECTION_S / b->core;
 	cpu_steal_begin(&b->slice);
 	enum status st = probe(b, about_s, e);
 	st = st ? st : passes(b, about_s, e);
