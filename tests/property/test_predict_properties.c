@@ -361,7 +361,8 @@ static void test_jitter_scale(void)
 			snprintf(plan, sizeof plan,
 				"parallel: {strategy: ddp, overlap: false}\ntrain: {global_batch: %lld, micro_batch: 1}",
 				(long long)at[k].ranks);
-			struct program *p = build_for(at[k].ranks, models[0], plan, jitters ? "cluster.jitter=0.1" : NULL);
+			struct program *p = build_for(at[k].ranks, models[0], plan,
+				jitters ? "cluster.jitter=0.1" : NULL);
 			r[jitters] = predicted(p, &m, NULL);
 			program_destroy(p);
 		}
