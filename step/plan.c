@@ -86,7 +86,7 @@ char *plan_words(const struct config *c, char buf[PLAN_WORDS])
 	if (p->context > 1)
 		say(buf, "cp %" PRId64, p->context);
 	if (p->expert > 1)
-		say(buf, "ep %" PRId64, p->expert);
+		say(buf, "ep %" PRId64 "%s", p->expert, p->expert_overlap ? " overlapped" : "");
 	if (p->expert_tensor > 1)
 		say(buf, "etp %" PRId64, p->expert_tensor);
 	if (p->pipeline > 1)

@@ -18,6 +18,8 @@
 	X(SCHEDULE, parallel_schedule) \
 	X(CONTEXT, parallel_context) \
 	X(EXPERT, parallel_expert) \
+	X(EXPERT_TENSOR, parallel_expert_tensor) \
+	X(EXPERT_OVERLAP, parallel_expert_overlap) \
 	X(MICRO_BATCH, train_micro_batch) \
 	X(RECOMPUTE, train_recompute) \
 	X(RECOMPUTE_LAYERS, train_recompute_layers) \

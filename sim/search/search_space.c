@@ -115,18 +115,24 @@ static void each_reshard(struct enumerator *en)
 	each_way(en, PLAN_RESHARD_AFTER_FORWARD, true, has(en, STRATEGY_UNITS), each_micro_batch);
 }
 
+/* The ranks that have each expert once; 1 without experts. */
+static int64_t expert_ranks(const struct enumerator *en)
+{
+	return (int64_t)en->now.value[PLAN_EXPERT] * en->now.value[PLAN_EXPERT_TENSOR];
+}
+
 static void each_shard(struct enumerator *en)
 {
 	const struct search_space *s = en->s;
-	const int64_t data = en->data,
-		      node = s->start.node_ranks / (en->now.value[PLAN_TENSOR] * en->now.value[PLAN_CONTEXT]);
+	const int64_t data = en->data, cut = en->now.value[PLAN_TENSOR] * en->now.value[PLAN_CONTEXT],
+		      node = s->start.node_ranks / cut, group = expert_ranks(en);
 	if (!has(en, STRATEGY_REPLICAS) || held(s, PLAN_SHARD)) {
 		en->now.value[PLAN_SHARD] = has(en, STRATEGY_REPLICAS) ? (int32_t)s->start.parallel.shard : AUTO;
 		each_reshard(en);
 		return;
 	}
 	for (int64_t n = 2; n < data; n++)
-		if (data % n == 0 && (is_power_of_two(n) || n == node))
+		if (data % n == 0 && cut * n % group == 0 && (is_power_of_two(n) || n == node))
 			take(en, PLAN_SHARD, n, each_reshard);
 }
 
@@ -141,14 +147,37 @@ static void each_strategy(struct enumerator *en)
 	for (int i = 0; i < STRAT_COUNT; i++) {
 		const enum strategy strategy = (enum strategy)i;
 		const bool usual = one ? strategy == alone : strategy_has(strategy, STRATEGY_REDUCES),
-			   per_micro_batch = strategy_has(strategy, STRATEGY_CUTS_GRADIENTS);
+			   per_micro_batch = strategy_has(strategy, STRATEGY_CUTS_GRADIENTS),
+			   overlaps = en->now.value[PLAN_EXPERT_OVERLAP];
 		if (!may_be(s, PLAN_STRATEGY, i) || (!usual && !held(s, PLAN_STRATEGY)) ||
-			(compresses && !strategy_has(strategy, STRATEGY_COMPRESSES)))
+			(compresses && !strategy_has(strategy, STRATEGY_COMPRESSES)) || (overlaps && per_micro_batch))
 			continue;
 		if (per_micro_batch && pipelined && (strategy != start || s->start.parallel.pipeline == 1))
 			en->s->left_cuts = true;
 		else
 			take(en, PLAN_STRATEGY, i, each_shard);
+	}
+}
+
+/* Exchanges hide behind another micro-batch's compute where each chunk has one (step/config/experts.c). */
+static void each_expert_overlap(struct enumerator *en)
+{
+	const bool chunks = en->now.value[PLAN_PIPELINE] > 1 && en->now.value[PLAN_SCHEDULE] == SCHED_INTERLEAVED;
+	each_way(en, PLAN_EXPERT_OVERLAP, false, chunks && expert_ranks(en) > 1, each_strategy);
+}
+
+/* Experts whole, or cut as attention is (Megatron-LM's default). */
+static void each_expert_tensor(struct enumerator *en)
+{
+	const struct config *start = &en->s->start;
+	const int64_t ranks = en->data * en->now.value[PLAN_TENSOR] * en->now.value[PLAN_CONTEXT],
+		      usual[] = {1, en->now.value[PLAN_TENSOR], start->parallel.expert_tensor};
+	for (size_t i = 0; i < COUNT(usual); i++) {
+		const bool again = (i > 0 && usual[i] == usual[0]) || (i > 1 && usual[i] == usual[1]),
+			   divides = start->model.moe_ffn_hidden % usual[i] == 0 &&
+		                     ranks % (usual[i] * en->now.value[PLAN_EXPERT]) == 0;
+		if (!again && (usual[i] == 1 || (start->model.experts > 0 && divides)))
+			take(en, PLAN_EXPERT_TENSOR, usual[i], each_expert_overlap);
 	}
 }
 
@@ -158,7 +187,7 @@ static void each_expert(struct enumerator *en)
 		      ranks = en->data * en->now.value[PLAN_TENSOR] * en->now.value[PLAN_CONTEXT];
 	for (int64_t n = 1; n <= (experts > 0 ? experts : 1); n++)
 		if (n == 1 || (experts % n == 0 && ranks % n == 0))
-			take(en, PLAN_EXPERT, n, each_strategy);
+			take(en, PLAN_EXPERT, n, each_expert_tensor);
 }
 
 /* Chunks 1, 2, ... as far as the schedule takes them and the layers go. */
@@ -216,9 +245,14 @@ static void each_tensor_overlap(struct enumerator *en)
 	each_way(en, PLAN_TENSOR_OVERLAP, false, matters, each_context);
 }
 
+/* Experts beside tensor ranks need it (step/config/experts.c). */
 static void each_sequence_parallel(struct enumerator *en)
 {
-	each_way(en, PLAN_SEQUENCE_PARALLEL, false, en->now.value[PLAN_TENSOR] > 1, each_tensor_overlap);
+	const bool cuts = en->now.value[PLAN_TENSOR] > 1;
+	if (cuts && en->s->start.model.experts > 0)
+		take(en, PLAN_SEQUENCE_PARALLEL, true, each_tensor_overlap);
+	else
+		each_way(en, PLAN_SEQUENCE_PARALLEL, false, cuts, each_tensor_overlap);
 }
 
 enum status search_space_create(const struct config *start, int64_t ranks, uint32_t held_keys, struct search_space *out,

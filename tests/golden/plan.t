@@ -44,7 +44,7 @@ What the config itself gives is where the search starts; the table ends with wha
 
 Keys that --set gives are held. A part of a node:
 
-    $ stepsim plan $ROOT/configs/ddp-tiny.yaml --set cluster.system=dgx-h100 --set train.dtype=bf16 --set parallel.strategy=ddp --set parallel.pipeline=1 --gpus 2 --csv - | cut -d, -f1-8,20-21
+    $ stepsim plan $ROOT/configs/ddp-tiny.yaml --set cluster.system=dgx-h100 --set train.dtype=bf16 --set parallel.strategy=ddp --set parallel.pipeline=1 --gpus 2 --csv - | cut -d, -f1-8,22-23
     place,plan,parallel.strategy,parallel.shard,parallel.tensor,parallel.sequence_parallel,parallel.tensor_overlap,parallel.pipeline,ranks,step_time_s
     1,dp 2 ddp mb 8 bucket 25,ddp,2,1,false,false,1,2,0.000651
     2,dp 2 ddp mb 8 full 1 bucket 25,ddp,2,1,false,false,1,2,0.0007
@@ -156,8 +156,8 @@ Nothing fits: what needs least, and what it misses.
 Mixtures of experts have no bounds; where there are too many plans, those nearest to the config are looked at, and it is said.
 
     $ COLUMNS=999 stepsim plan $ROOT/configs/ep-tiny.yaml --set cluster.system=dgx-h100 --set train.dtype=bf16 --gpus 4 | tail -n 2
-    2397 plans: 789 illegal, 0 need more than 90 % of the memory, 0 cannot be among the best, 419 timed; those shown are predicted in full
-    1189 plans were not evaluated, because each needs a simulation; one may be better (--set holds keys; --exhaustive evaluates all)
+    2061 plans: 0 illegal, 0 need more than 90 % of the memory, 0 cannot be among the best, 419 timed; those shown are predicted in full
+    1642 plans were not evaluated, because each needs a simulation; one may be better (--set holds keys; --exhaustive evaluates all)
 
 What is wrong with it:
 

@@ -307,5 +307,60 @@ static void test_zbv(void)
 	free(p);
 }
 
+/* Of a mixture of experts every plan that the space has is one that config_resolve takes, and its program keeps the
+ * invariants. Pruned and exhaustive searches agree. */
+static void test_experts(void)
+{
+	int cut = 0, hidden = 0, hybrid = 0;
+	struct problem *p = malloc(sizeof *p);
+	struct search_space *s = malloc(sizeof *s);
+	struct error e = {0};
+	CU_ASSERT_TRUE_FATAL(p && s);
+	p->ranks = 16;
+	snprintf(p->text, sizeof p->text,
+		"model: {layers: 8, hidden: 512, heads: 8, vocab: 1024, seq_len: 256, mlp: swiglu, experts: 8, "
+		"moe_ffn_hidden: 256, shared_experts: 1}\n"
+		"train: {stack: megatron-core, dtype: bf16, global_batch: 64, micro_batch: 1}\n"
+		"parallel: {strategy: ddp}\n");
+	if (config_parse(p->text, strlen(p->text), "experts", NULL, 0, &p->config, &e) ||
+		machine_load("dgx-h100", 2, 0, &p->machine, &e))
+		die(p, &e);
+	p->config.node_ranks = p->machine.devices_per_node;
+	if (search_space_create(&p->config, p->ranks, 1u << PLAN_RECOMPUTE, s, &e))
+		die(p, &e);
+	CU_ASSERT(s->shapes.n > 1000);
+	for (size_t i = below(7); i < s->shapes.n; i += 1 + below(13)) {
+		const struct shape *shape = &s->shapes.at[i];
+		struct variant v[VARIANTS_MAX];
+		static struct config c;
+		struct program *program = NULL;
+		char words[PLAN_WORDS];
+		search_variants(s, shape, v);
+		search_config(s, shape, &v[0], &c);
+		if (config_resolve(&c, p->ranks, &e) || program_build(&c, &program, &e) || program_check(program, &e)) {
+			fprintf(stderr, "%s: %s\n", plan_words(&c, words), e.text);
+			CU_FAIL("a plan that is not legal");
+		}
+		cut += c.parallel.expert_tensor > 1;
+		hidden += c.parallel.expert_overlap;
+		hybrid += program && program->mesh.size[DIM_REPLICA] > 1 && program->mesh.size[DIM_EP] > 1;
+		program_destroy(program);
+	}
+	CU_ASSERT(cut > 10 && hidden > 10 && hybrid > 10);
+	search_space_free(s);
+	p->held = 1u << PLAN_RECOMPUTE | 1u << PLAN_STRATEGY | 1u << PLAN_PIPELINE | 1u << PLAN_MICRO_BATCH |
+	          1u << PLAN_CONTEXT;
+	struct search_result quick, all;
+	find(p, false, 2, &quick);
+	find(p, true, 2, &all);
+	CU_ASSERT(quick.counts.left == 0 && quick.counts.illegal == 0);
+	same(p, &quick, &all);
+	search_free(&quick);
+	search_free(&all);
+	machine_free(&p->machine);
+	free(s);
+	free(p);
+}
+
 UNIT_MAIN("search", {"no bound is above what it bounds", test_floors}, {"nor of large models", test_large_floors},
-	{"pruned and exhaustive agree", test_pruned}, {"zbv", test_zbv})
+	{"pruned and exhaustive agree", test_pruned}, {"zbv", test_zbv}, {"experts", test_experts})
