@@ -15,6 +15,7 @@ static const uint8_t rules[] = {
 	[PARAM_CLASS_TOKEN] = NORMAL,
 	[PARAM_PATCH_W] = NORMAL,
 	[PARAM_PATCH_B] = ZERO,
+	[PARAM_ENCODER_POSITION] = NORMAL,
 	[PARAM_POSITION_EMBEDDING] = NORMAL,
 	[PARAM_TYPE_EMBEDDING] = NORMAL,
 	[PARAM_EMBEDDING_NORM_W] = ONE,
@@ -43,6 +44,16 @@ static const uint8_t rules[] = {
 	[PARAM_SINKS] = NORMAL,
 	[PARAM_Q_NORM_W] = ONE,
 	[PARAM_K_NORM_W] = ONE,
+	[PARAM_ENCODER_RELATIVE_BIAS] = NORMAL,
+	[PARAM_RELATIVE_BIAS] = NORMAL,
+	[PARAM_CROSS_NORM_W] = ONE,
+	[PARAM_CROSS_NORM_B] = ZERO,
+	[PARAM_CROSS_Q_W] = NORMAL,
+	[PARAM_CROSS_Q_B] = ZERO,
+	[PARAM_CROSS_KV_W] = NORMAL,
+	[PARAM_CROSS_KV_B] = ZERO,
+	[PARAM_CROSS_PROJ_W] = RESIDUAL,
+	[PARAM_CROSS_PROJ_B] = ZERO,
 	[PARAM_SSM_IN_W] = NORMAL,
 	[PARAM_SSM_CONV_W] = FAN_IN,
 	[PARAM_SSM_CONV_B] = ZERO,
@@ -87,6 +98,8 @@ static const uint8_t rules[] = {
 	[PARAM_LORA_FC1_B] = RESIDUAL,
 	[PARAM_LORA_FC2_A] = NORMAL,
 	[PARAM_LORA_FC2_B] = RESIDUAL,
+	[PARAM_ENCODER_NORM_W] = ONE,
+	[PARAM_ENCODER_NORM_B] = ZERO,
 	[PARAM_FINAL_NORM_W] = ONE,
 	[PARAM_FINAL_NORM_B] = ZERO,
 	[PARAM_POOLER_W] = NORMAL,
@@ -327,11 +340,14 @@ static void write_part(const struct program *p, const struct device_job *job, co
 			write_ids(job, d, sequence, bytes / 4, 0, m->vocab, buffer, at_B);
 		return;
 	case INPUT_PART_TIMES: write_values(d, part, sequence, bytes, format, buffer, at_B); return;
+	case INPUT_PART_DECODER: /* the tokens after the encoder's */
+		write_ids(job, d, sequence, bytes / 4, m->encoder_seq_len, m->vocab, buffer, at_B);
+		return;
 	case INPUT_PART_TARGETS: /* the tokens after */
 		if (m->output_channels > 0)
 			write_values(d, part, sequence, bytes, format, buffer, at_B);
 		else
-			write_ids(job, d, sequence, bytes / 4, 1, m->vocab, buffer, at_B);
+			write_ids(job, d, sequence, bytes / 4, m->encoder_seq_len + 1, m->vocab, buffer, at_B);
 		return;
 	case INPUT_PART_CLASSES:
 		write_ids(job, d, sequence, bytes / 4, 0, m->classes + m->condition_classes, buffer, at_B);

@@ -65,6 +65,9 @@ enum status runner_supports(const struct program *p, bool gpus, struct error *e)
 		return error_set(e, ST_RUN,
 			"model.layer_pattern: Mamba layers are executed on cores alone (run.backend: host)");
 	const struct model *m = &p->config.model;
+	if (gpus && (m->encoder_layers > 0 || m->position == POS_RELATIVE))
+		return error_set(e, ST_RUN, "model.%s: executed on cores alone (run.backend: host)",
+			m->encoder_layers > 0 ? "encoder_layers" : "position relative");
 	if (gpus && (m->attention_sinks || m->attention_softcap > 0 || m->logit_softcap > 0))
 		return error_set(e, ST_RUN, "model.%s: executed on cores alone (run.backend: host)",
 			m->attention_sinks         ? "attention_sinks"

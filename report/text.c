@@ -299,6 +299,9 @@ void text_header(const struct outcome *o, FILE *out)
 	char tokens[48] = "";
 	if (c->model.seq_len > 1)
 		snprintf(tokens, sizeof tokens, " of %lld tokens", (long long)c->model.seq_len);
+	if (c->model.encoder_layers > 0)
+		snprintf(tokens, sizeof tokens, " of %lld and %lld tokens", (long long)c->model.encoder_seq_len,
+			(long long)c->model.seq_len);
 	fprintf(out, "a step: %lld %s%s%s, %lld micro-batch%s of %lld a replica\n", (long long)c->train.global_batch,
 		samples ? samples : "sequence", plural(c->train.global_batch), tokens, (long long)c->micro_batches,
 		c->micro_batches == 1 ? "" : "es", (long long)c->train.micro_batch);

@@ -21,7 +21,8 @@ uint64_t inputs_part_B(const struct config *c, int64_t micro_batch, enum input_p
 			return patches_B(c, micro_batch, m->channels);
 		if (m->input == INPUT_PIXELS)
 			return (uint64_t)((double)(micro_batch * m->image_size * m->image_size * m->channels) * each_B);
-		return ID_B * n * (uint64_t)(m->seq_len / c->parallel.context);
+		return ID_B * n * (uint64_t)(model_rows(m, 0) / c->parallel.context);
+	case INPUT_PART_DECODER: return m->encoder_layers > 0 ? ID_B * n * (uint64_t)m->seq_len : 0;
 	case INPUT_PART_TIMES:
 		return m->adaptive_norm ? (uint64_t)((double)(micro_batch * m->timestep_features) * each_B) : 0;
 	case INPUT_PART_TARGETS:

@@ -9,17 +9,19 @@
 #include <stddef.h>
 #include <string.h>
 
-/* The places of a parameter: kinds of layers, before the blocks, or after them. */
+/* The places of a parameter: kinds of layers, before the blocks, behind an encoder's, or after them. */
 #define IN(kind) (1u << LAYER_##kind)
 enum place {
-	BLOCK_DENSE = IN(DENSE) | IN(MLP),
+	BLOCK_DENSE = IN(DENSE) | IN(MLP) | IN(CROSS),
 	BLOCK_MOE = IN(MOE) | IN(EXPERTS),
-	ATTENDS = IN(DENSE) | IN(MOE) | IN(ATTENTION),
-	TWO_BRANCHES = IN(DENSE) | IN(MOE),
+	ATTENDS = IN(DENSE) | IN(MOE) | IN(ATTENTION) | IN(CROSS),
+	TWO_BRANCHES = IN(DENSE) | IN(MOE) | IN(CROSS),
+	CROSSES = IN(CROSS),
 	SCANS = IN(MAMBA),
 	BLOCK = IN(KIND_COUNT) - 1,
 	BEFORE = IN(KIND_COUNT),
 	AFTER = BEFORE << 1,
+	BETWEEN = BEFORE << 2,
 };
 
 static bool gated(const struct model *m) { return m->mlp == MLP_SWIGLU || m->mlp == MLP_GEGLU; }
@@ -53,6 +55,8 @@ static void fill_rows(const struct model *m, int64_t vocab, struct row out[ROWS]
 	const enum lora_targets targets = m->lora_targets;
 	const int64_t halves = gated(m) ? 2 : 1;
 	const enum tp_split whole = TP_REPLICATED, fc1 = gated(m) ? TP_HALVES : TP_ROWS;
+	const bool encoder = m->encoder_layers > 0, relative = m->position == POS_RELATIVE;
+	const bool learned = model_has_positions(m), between = norm_bias && m->final_norm;
 	const bool patches = m->input == INPUT_PATCHES, transform = m->lm_head && m->head_transform;
 	const int64_t patch = m->patch_size * m->patch_size, pixels = patch * m->channels;
 	const bool adapts = m->adaptive_norm, final_norm = m->final_norm && !adapts;
@@ -67,7 +71,12 @@ static void fill_rows(const struct model *m, int64_t vocab, struct row out[ROWS]
 		{PARAM_TIME_FC2_W, BEFORE, adapts, h, h, 1, whole},
 		{PARAM_TIME_FC2_B, BEFORE, adapts && bias, h, 1, 1, whole},
 		{PARAM_CONDITION_TABLE, BEFORE, m->condition_classes > 0, m->condition_classes, h, 1, whole},
-		{PARAM_POSITION_EMBEDDING, BEFORE, model_has_positions(m), m->max_positions, h, 1, whole},
+		{PARAM_ENCODER_POSITION, BEFORE, encoder && learned, m->encoder_seq_len, h, 1, whole},
+		{PARAM_ENCODER_RELATIVE_BIAS, BEFORE, encoder && relative, m->relative_buckets, m->heads, 1, TP_COLS},
+		{PARAM_ENCODER_NORM_W, BETWEEN, m->final_norm, h, 1, 1, whole},
+		{PARAM_ENCODER_NORM_B, BETWEEN, between, h, 1, 1, whole},
+		{PARAM_POSITION_EMBEDDING, encoder ? BETWEEN : BEFORE, learned, m->max_positions, h, 1, whole},
+		{PARAM_RELATIVE_BIAS, encoder ? BETWEEN : BEFORE, relative, m->relative_buckets, m->heads, 1, TP_COLS},
 		{PARAM_TYPE_EMBEDDING, BEFORE, m->type_vocab > 0, m->type_vocab, h, 1, whole},
 		{PARAM_EMBEDDING_NORM_W, BEFORE, m->embedding_norm, h, 1, 1, whole},
 		{PARAM_EMBEDDING_NORM_B, BEFORE, m->embedding_norm && norm_bias, h, 1, 1, whole},
@@ -96,6 +105,14 @@ static void fill_rows(const struct model *m, int64_t vocab, struct row out[ROWS]
 		{PARAM_NORM1_B, BLOCK, last && norm_bias, h, 1, 1, whole},
 		{PARAM_ATTENTION_NORM_W, ATTENDS, branch, h, 1, 1, whole},
 		{PARAM_ATTENTION_NORM_B, ATTENDS, branch && norm_bias, h, 1, 1, whole},
+		{PARAM_CROSS_NORM_W, CROSSES, true, h, 1, 1, whole},
+		{PARAM_CROSS_NORM_B, CROSSES, norm_bias, h, 1, 1, whole},
+		{PARAM_CROSS_Q_W, CROSSES, true, q, h, 1, TP_ROWS},
+		{PARAM_CROSS_Q_B, CROSSES, m->qkv_bias, q, 1, 1, TP_ROWS},
+		{PARAM_CROSS_KV_W, CROSSES, true, 2 * kv, h, 1, TP_HALVES},
+		{PARAM_CROSS_KV_B, CROSSES, m->qkv_bias, 2 * kv, 1, 1, TP_HALVES},
+		{PARAM_CROSS_PROJ_W, CROSSES, true, h, attn, 1, TP_COLS},
+		{PARAM_CROSS_PROJ_B, CROSSES, m->proj_bias, h, 1, 1, whole},
 		{PARAM_NORM2_W, TWO_BRANCHES, first, h, 1, 1, whole},
 		{PARAM_NORM2_B, TWO_BRANCHES, first && norm_bias, h, 1, 1, whole},
 		{PARAM_FC1_W, BLOCK_DENSE, true, halves * ffn, h, 1, fc1},
@@ -185,6 +202,8 @@ enum layer_kind model_layer_kind(const struct model *m, int64_t layer)
 		return LAYER_CONV;
 	if (m->layer_pattern[0])
 		return model_layer_of_letter(m->layer_pattern[(size_t)layer % strlen(m->layer_pattern)]);
+	if (m->encoder_layers > 0)
+		return model_encodes(m, layer) ? LAYER_DENSE : LAYER_CROSS;
 	return layer >= from && (layer - from) % moe_period(m) == 0 ? LAYER_MOE : LAYER_DENSE;
 }
 
@@ -202,6 +221,15 @@ struct layer_counts model_layer_counts(const struct model *m)
 	return n;
 }
 
+bool model_encodes(const struct model *m, int64_t layer) { return layer < m->encoder_layers; }
+
+bool model_masks(const struct model *m, int64_t layer) { return m->causal && !model_encodes(m, layer); }
+
+int64_t model_rows(const struct model *m, int64_t layer)
+{
+	return model_encodes(m, layer) ? m->encoder_seq_len : m->seq_len;
+}
+
 bool model_is_conv(const struct model *m) { return m->conv_stages[0]; }
 
 bool model_attends(const struct model *m, int64_t layer) { return ATTENDS & 1u << model_layer_kind(m, layer); }
@@ -209,7 +237,7 @@ bool model_attends(const struct model *m, int64_t layer) { return ATTENDS & 1u <
 bool model_has_attention(const struct model *m)
 {
 	const struct layer_counts n = model_layer_counts(m);
-	return n.of[LAYER_DENSE] + n.of[LAYER_MOE] + n.of[LAYER_ATTENTION] > 0;
+	return n.of[LAYER_DENSE] + n.of[LAYER_MOE] + n.of[LAYER_ATTENTION] + n.of[LAYER_CROSS] > 0;
 }
 
 bool model_layers_differ(const struct model *m)
@@ -251,7 +279,7 @@ int64_t model_param_count(const struct model *m)
 	const struct layer_counts layers = model_layer_counts(m);
 	struct row rows[ROWS];
 	fill_rows(m, m->vocab, rows);
-	int64_t n = rows_in(rows, BEFORE) + rows_in(rows, AFTER);
+	int64_t n = rows_in(rows, BEFORE) + rows_in(rows, AFTER) + (m->encoder_layers > 0 ? rows_in(rows, BETWEEN) : 0);
 	for (int k = 0; k < LAYER_KIND_COUNT; k++)
 		n += layers.of[k] * rows_in(rows, 1u << k);
 	return n;
@@ -281,8 +309,11 @@ void model_params(const struct model *m, int64_t tensor, struct param *out)
 	}
 	fill_rows(m, model_padded_vocab(m, tensor), rows);
 	out = append(rows, BEFORE, -1, out);
-	for (int64_t layer = 0; layer < m->layers; layer++)
+	for (int64_t layer = 0; layer < m->layers; layer++) {
+		if (layer > 0 && layer == m->encoder_layers)
+			out = append(rows, BETWEEN, -1, out);
 		out = append(rows, 1u << model_layer_kind(m, layer), layer, out);
+	}
 	append(rows, AFTER, -1, out);
 }
 
@@ -317,6 +348,11 @@ struct param model_param(const struct model *m, int64_t i, int64_t tensor)
 	i -= before;
 	for (int64_t layer = 0; layer < m->layers; layer++) {
 		const enum place part = 1u << model_layer_kind(m, layer);
+		if (layer > 0 && layer == m->encoder_layers) {
+			if (i < rows_in(rows, BETWEEN))
+				return nth(rows, BETWEEN, i, -1);
+			i -= rows_in(rows, BETWEEN);
+		}
 		if (i < rows_in(rows, part))
 			return nth(rows, part, i, layer);
 		i -= rows_in(rows, part);
@@ -353,8 +389,9 @@ bool param_is_expert(enum param_kind k) { return k == PARAM_EXPERT_FC1_W || k ==
 
 bool param_is_product(enum param_kind k)
 {
-	static const enum param_kind products[] = {PARAM_QKV_W, PARAM_PROJ_W, PARAM_FC1_W, PARAM_FC2_W,
-		PARAM_EXPERT_FC1_W, PARAM_EXPERT_FC2_W, PARAM_SHARED_FC1_W, PARAM_SHARED_FC2_W};
+	static const enum param_kind products[] = {PARAM_QKV_W, PARAM_PROJ_W, PARAM_CROSS_Q_W, PARAM_CROSS_KV_W,
+		PARAM_CROSS_PROJ_W, PARAM_FC1_W, PARAM_FC2_W, PARAM_EXPERT_FC1_W, PARAM_EXPERT_FC2_W,
+		PARAM_SHARED_FC1_W, PARAM_SHARED_FC2_W};
 	for (size_t i = 0; i < COUNT(products); i++)
 		if (products[i] == k)
 			return true;
@@ -384,11 +421,11 @@ bool model_trains(const struct model *m, enum param_kind k)
 {
 	if (m->lora_rank > 0)
 		return param_is_lora(k);
-	if (k == PARAM_POSITION_EMBEDDING && m->position == POS_SINCOS)
+	if ((k == PARAM_POSITION_EMBEDDING || k == PARAM_ENCODER_POSITION) && m->position == POS_SINCOS)
 		return false;
 	switch (m->freeze) {
 	case FREEZE_EMBEDDING: return k > PARAM_EMBEDDING_NORM_B;
-	case FREEZE_ATTENTION: return k < PARAM_NORM1_W || k > PARAM_K_NORM_W;
+	case FREEZE_ATTENTION: return k < PARAM_NORM1_W || k > PARAM_CROSS_PROJ_B;
 	case FREEZE_MLP: return k < PARAM_NORM2_W || k > PARAM_SHARED_FC2_W;
 	case FREEZE_NONE:
 	case FREEZE_COUNT: break;
@@ -410,9 +447,9 @@ static bool counts(const struct model *m, enum counted what, enum param_kind k)
 }
 
 /* One block of each sort stands for all of its sort. */
-static int64_t times_of(const struct layer_counts *layers, enum place place)
+static int64_t times_of(const struct model *m, const struct layer_counts *layers, enum place place)
 {
-	int64_t times = place & (BEFORE | AFTER) ? 1 : 0;
+	int64_t times = place & (BEFORE | AFTER) || (place & BETWEEN && m->encoder_layers > 0) ? 1 : 0;
 	for (int k = 0; k < LAYER_KIND_COUNT; k++)
 		times += place & 1u << k ? layers->of[k] : 0;
 	return times;
@@ -430,7 +467,7 @@ static uint64_t count(const struct model *m, enum counted what)
 		int64_t copies = what >= COUNT_ACTIVE && param_is_expert(r->kind) ? m->experts_per_token : r->copies;
 		if (r->present && counts(m, what, r->kind))
 			total += (uint64_t)r->rows * (uint64_t)r->cols * (uint64_t)copies *
-			         (uint64_t)times_of(&layers, r->place);
+			         (uint64_t)times_of(m, &layers, r->place);
 	}
 	return total;
 }
@@ -476,8 +513,8 @@ bool model_has_rope(const struct model *m, int64_t layer)
 
 int64_t model_value_dim(const struct model *m) { return m->kv_lora_rank > 0 ? m->v_head_dim : m->head_dim; }
 
-/* Rows of a sequence that a parameter multiplies, or is added to. */
-static int64_t rows_of(const struct model *m, enum param_kind k)
+/* Rows of a sequence that a parameter of a layer, or of none, multiplies or is added to. */
+static int64_t rows_of(const struct model *m, enum param_kind k, bool encodes)
 {
 	if (k == PARAM_PATCH_W || k == PARAM_PATCH_B)
 		return model_patches(m);
@@ -486,7 +523,17 @@ static int64_t rows_of(const struct model *m, enum param_kind k)
 		return 1;
 	if ((k >= PARAM_HEAD_DENSE_W && k <= PARAM_HEAD_B) || (k == PARAM_TOKEN_EMBEDDING && model_ties(m)))
 		return model_targets(m);
-	return m->seq_len;
+	encodes = encodes || k == PARAM_CROSS_KV_W || k == PARAM_CROSS_KV_B || k == PARAM_ENCODER_NORM_W ||
+	          k == PARAM_ENCODER_NORM_B || k == PARAM_ENCODER_POSITION;
+	return encodes ? m->encoder_seq_len : m->seq_len;
+}
+
+/* The same of all layers, and other places, that have the parameter. */
+static double all_rows_of(const struct model *m, const struct layer_counts *layers, const struct row *r)
+{
+	const int64_t encoders = r->place & IN(DENSE) && m->encoder_layers > 0 ? layers->of[LAYER_DENSE] : 0;
+	return (double)encoders * (double)rows_of(m, r->kind, true) +
+	       (double)(times_of(m, layers, r->place) - encoders) * (double)rows_of(m, r->kind, false);
 }
 
 /* 6 for each element and token; 4 where no gradient is made of it. */
@@ -500,10 +547,19 @@ static double flop_of_weights(const struct model *m)
 		const int64_t copies = param_is_expert(r->kind) ? m->experts_per_token : r->copies;
 		if (r->present)
 			flop += (model_trains(m, r->kind) ? 6.0 : 4.0) * (double)(r->rows * r->cols * copies) *
-			        (double)times_of(&layers, r->place) *
-			        ((double)rows_of(m, r->kind) / (double)m->seq_len);
+			        (all_rows_of(m, &layers, r) / (double)m->seq_len);
 	}
 	return flop;
+}
+
+/* Keys that the queries of a layer see, of a token's share of them all. */
+static double keys_of(const struct model *m, int64_t layer)
+{
+	const double rows = (double)model_rows(m, layer), seq = (double)m->seq_len;
+	if (!model_attends(m, layer))
+		return 0;
+	const double own = model_window(m, layer) > 0 ? (double)model_window(m, layer) : rows;
+	return own * (rows / seq) + (model_layer_kind(m, layer) == LAYER_CROSS ? (double)m->encoder_seq_len : 0);
 }
 
 double model_flop_per_token(const struct model *m)
@@ -514,7 +570,6 @@ double model_flop_per_token(const struct model *m)
 	const double scan = (double)(model_layer_counts(m).of[LAYER_MAMBA] * m->ssm_heads * m->ssm_head_dim);
 	double keys = 0; /* of all layers */
 	for (int64_t i = 0; i < m->layers; i++)
-		if (model_attends(m, i))
-			keys += (double)(model_window(m, i) > 0 ? model_window(m, i) : m->seq_len);
+		keys += keys_of(m, i);
 	return flop_of_weights(m) + 12.0 * width * keys + 21.0 * scan * (double)m->ssm_state;
 }

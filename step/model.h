@@ -5,8 +5,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* POS_SINCOS: a table that is added as a learned one is, and that is not trained. */
-enum position { POS_LEARNED, POS_ROPE, POS_ALIBI, POS_NONE, POS_SINCOS, POS_COUNT };
+/* SINCOS: a table that is added as a learned one is, and that is not trained. RELATIVE: a learned table of a bias for
+ * each bucket of distances and head, which all layers of a stack add to their scores (Raffel et al. 2020, T5,
+ * arXiv:1910.10683, section 2.1). */
+enum position { POS_LEARNED, POS_ROPE, POS_ALIBI, POS_NONE, POS_SINCOS, POS_RELATIVE, POS_COUNT };
 enum mlp { MLP_GELU, MLP_RELU, MLP_SQUARED_RELU, MLP_SWIGLU, MLP_GEGLU, MLP_COUNT };
 enum norm { NORM_LAYERNORM, NORM_RMSNORM, NORM_COUNT };
 /* How far a query sees under a window: the keys before it, or those before it in its own chunk of positions (Llama 4).
@@ -37,7 +39,8 @@ enum layer_kind {
 	LAYER_ATTENTION,
 	LAYER_MLP,
 	LAYER_EXPERTS,
-	LAYER_CONV, /* a block of a convolutional network (step/model_conv.h) */
+	LAYER_CONV,  /* a block of a convolutional network (step/model_conv.h) */
+	LAYER_CROSS, /* of a decoder behind an encoder: attention, cross-attention, an MLP */
 	LAYER_KIND_COUNT
 };
 
@@ -48,7 +51,12 @@ enum layer_kind {
 struct model {
 	char name[64]; /* preset, or "custom" */
 	int64_t layers, hidden, heads, kv_heads, head_dim, ffn_hidden, vocab, vocab_padding, seq_len;
-	int64_t max_positions; /* rows of the learned position table (>= seq_len); 0 unless position is learned */
+	/* The first encoder_layers of `layers` are an encoder's: no causal mask, a norm behind the last, and a sequence
+	 * of encoder_seq_len rows. The others, on seq_len tokens, see its output by cross-attention (Vaswani et al.
+	 * 2017, arXiv:1706.03762, section 3.1). 0: no encoder. */
+	int64_t encoder_layers, encoder_seq_len;
+	int64_t max_positions;    /* rows of the learned position table (>= seq_len); 0 unless position is learned */
+	int64_t relative_buckets; /* rows of a relative table; distances of 4 x so many and more share one */
 	bool causal;
 	int64_t sliding_window;         /* keys that a query sees; 0: all */
 	int64_t global_attention_every; /* the last of so many layers sees all keys; 0: none does */
@@ -117,6 +125,7 @@ struct model {
 	X(CLASS_TOKEN, "class_token")         /* [hidden] */ \
 	X(PATCH_W, "patch_embedding.weight")  /* [hidden, patch_size^2 channels] */ \
 	X(PATCH_B, "patch_embedding.bias") \
+	X(ENCODER_POSITION, "encoder.position_embedding") /* [encoder_seq_len, hidden] */ \
 	X(POSITION_EMBEDDING, "position_embedding") \
 	X(TYPE_EMBEDDING, "type_embedding") \
 	X(EMBEDDING_NORM_W, "embedding_norm.weight") \
@@ -145,6 +154,16 @@ struct model {
 	X(SINKS, "sinks")            /* [heads]; tp: heads */ \
 	X(Q_NORM_W, "q_norm.weight") /* [head_dim], or [heads head_dim] with QK_NORM_FULL */ \
 	X(K_NORM_W, "k_norm.weight") \
+	X(ENCODER_RELATIVE_BIAS, "encoder.relative_bias") /* [relative_buckets, heads]; tp: columns */ \
+	X(RELATIVE_BIAS, "relative_bias") \
+	X(CROSS_NORM_W, "cross_norm.weight") \
+	X(CROSS_NORM_B, "cross_norm.bias") \
+	X(CROSS_Q_W, "cross_q.weight") /* [heads head_dim, hidden]; tp: rows */ \
+	X(CROSS_Q_B, "cross_q.bias") \
+	X(CROSS_KV_W, "cross_kv.weight") /* [2 kv_heads head_dim, hidden]: all K heads, all V heads; tp: heads */ \
+	X(CROSS_KV_B, "cross_kv.bias") \
+	X(CROSS_PROJ_W, "cross_proj.weight") /* [hidden, heads head_dim]; tp: columns */ \
+	X(CROSS_PROJ_B, "cross_proj.bias") \
 	X(SSM_IN_W, \
 		"ssm.in.weight") /* [2 channels + 2 groups state + heads, hidden], group by group (struct op_ssm) */ \
 	X(SSM_CONV_W, "ssm.conv.weight") /* [channels + 2 groups state, conv], group by group: x, B, C */ \
@@ -191,6 +210,8 @@ struct model {
 	X(LORA_FC1_B, "fc1.lora_b") \
 	X(LORA_FC2_A, "fc2.lora_a") \
 	X(LORA_FC2_B, "fc2.lora_b") \
+	X(ENCODER_NORM_W, "encoder.norm.weight") \
+	X(ENCODER_NORM_B, "encoder.norm.bias") \
 	X(FINAL_NORM_W, "final_norm.weight") \
 	X(FINAL_NORM_B, "final_norm.bias") \
 	X(POOLER_W, "pooler.weight") \
@@ -248,6 +269,10 @@ struct layer_counts {
 	int64_t of[LAYER_KIND_COUNT];
 };
 struct layer_counts model_layer_counts(const struct model *m);
+/* Return whether a layer is an encoder's before a decoder; whether it masks later keys; the rows of its sequence. */
+bool model_encodes(const struct model *m, int64_t layer);
+bool model_masks(const struct model *m, int64_t layer);
+int64_t model_rows(const struct model *m, int64_t layer);
 /* Returns whether the model is a convolutional network. */
 bool model_is_conv(const struct model *m);
 /* Returns whether any layer attends. */
@@ -314,9 +339,11 @@ int64_t model_value_dim(const struct model *m);
 /* Returns the FLOP of forward and backward for one token, 6N + 12 L h s (non-causal; Chowdhery et al. 2022, PaLM,
  * appendix B). h = heads x head_dim, s = the keys that a query sees. N is the number of active parameters, with an
  * untied input table, though it multiplies nothing. A parameter of a part that sees fewer rows of a sequence than there
- * are tokens (patches, predictions, a class head) counts for these. NVIDIA's published rates leave that table out:
- * Llama 3 8B at 8,192 tokens has 5.79e10 a token in NeMo's table, 6.11e10 here. A Mamba layer adds 3 x 7 channels x
- * state for its scan, as Megatron-LM counts it (megatron/training/training.py, mamba_layer_flops). */
+ * are tokens (patches, predictions, a class head) counts for these. Tokens are the decoder's where there is an encoder,
+ * whose layers, and the keys and values of cross-attention, count for encoder_seq_len rows. NVIDIA's published rates
+ * leave that table out: Llama 3 8B at 8,192 tokens has 5.79e10 a token in NeMo's table, 6.11e10 here. A Mamba layer
+ * adds 3 x 7 channels x state for its scan, as Megatron-LM counts it (megatron/training/training.py,
+ * mamba_layer_flops). */
 double model_flop_per_token(const struct model *m);
 
 #endif

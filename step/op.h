@@ -179,9 +179,17 @@ struct op_attn {
 	};
 	union {
 		int64_t value_dim; /* ATTENTION, ATTENTION_GRAD: columns of a head's values; 0: head_dim */
-		int64_t back;      /* ATTENTION_PART*: keys of the rank so many places before; 0: of the whole group */
+		int64_t back;      /* ATTENTION_PART*: keys of the rank so many places before; 0: of the whole group;
+		                      these and ATTN_*: OTHER_SEQUENCE */
 	};
 	int64_t softcap; /* ATTENTION*, flash: c of c tanh(score / c), before the mask and ALiBi; 0: none */
+};
+
+#define OTHER_SEQUENCE (-1) /* op_attn.back: keys and values of a sequence that the queries are not of */
+
+/* RELATIVE_BIAS*. */
+struct op_relative {
+	int64_t heads, seq, buckets;
 };
 
 /* CONV*, MAX_POOL*, MEAN_POOL*: images of side x side pixels. */
@@ -329,6 +337,7 @@ struct op {
 		int64_t d[OP_MAX_DIMS];
 		struct op_gemm gemm;
 		struct op_attn attn;
+		struct op_relative relative;
 		struct op_conv conv;
 		struct op_ssm ssm;
 		struct op_pack pack;
@@ -396,6 +405,8 @@ double collective_wire_factor(enum collective c, int64_t group_size); /* wire by
 /* Columns of a head's values; whether all rows' queries lie before all rows' keys and values (step/ops.def). */
 int64_t op_value_dim(const struct op *op);
 bool op_keys_apart(const struct op *op);
+/* Returns whether an op of attention has keys of another sequence: cross-attention. */
+bool op_is_cross(const struct op *op);
 /* Attention: keys a sequence; (query, key) pairs that flash attention needs, of one head and sequence; its window, or
  * the chunks of positions that see themselves alone, 0: none. */
 int64_t op_keys(const struct op *op);

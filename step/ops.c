@@ -215,6 +215,13 @@ bool op_keys_apart(const struct op *op)
 	return (op->kind == OP_ATTENTION || op->kind == OP_ATTENTION_GRAD) && op->attn.value_dim > 0;
 }
 
+bool op_is_cross(const struct op *op)
+{
+	const bool has_other = op->kind == OP_ATTENTION_PART || op->kind == OP_ATTENTION_PART_GRAD ||
+	                       (op->kind >= OP_ATTN_SCORES && op->kind <= OP_ATTN_BIAS_GRAD);
+	return has_other && op->attn.back == OTHER_SEQUENCE;
+}
+
 int64_t op_keys(const struct op *op)
 {
 	const bool has_window = op->kind == OP_ATTENTION || op->kind == OP_ATTENTION_GRAD;

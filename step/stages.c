@@ -75,6 +75,7 @@ bool stage_has_param(const struct config *c, int64_t stage, const struct param *
 	case PARAM_CLASS_TOKEN:
 	case PARAM_PATCH_W:
 	case PARAM_PATCH_B:
+	case PARAM_ENCODER_POSITION:
 	case PARAM_POSITION_EMBEDDING:
 	case PARAM_TYPE_EMBEDDING:
 	case PARAM_EMBEDDING_NORM_W:

@@ -42,7 +42,8 @@ fsdp-tiny 1 2 4 8
 tp-tiny 1 2 4 8
 tp-sp-tiny 1 2 4 8
 tp-dp-tiny 2 4 8
-cp-tiny 2 4 8'
+cp-tiny 2 4 8
+t5-tiny 1 2 4'
 while read -r plan ranks; do
 	for n in $ranks; do
 		options=()

@@ -9,8 +9,9 @@ struct cuda_kernel {
 };
 
 /* One row a kind: how it is done, its launcher, and its scratch. CUDA_NONE: collectives are the communicator's; LOAD,
- * PAUSE and SYNC the host lane's (exec/host_work.h); QK_NORM, LATENT_KEYS, ATTN_SINKS, SOFTCAP, SSM_*, MUON_*, PICK*,
- * PREPEND*, MODULATE*, GATED_ADD*, SQUARE_LOSS and what convolutional networks need are executed on cores alone
+ * PAUSE and SYNC the host lane's (exec/host_work.h); QK_NORM, LATENT_KEYS, ATTN_BIAS, RELATIVE_BIAS, ATTN_SINKS,
+ * SOFTCAP, SSM_*, MUON_*, PICK*, PREPEND*, MODULATE*, GATED_ADD*, SQUARE_LOSS and what convolutional networks need are
+ * executed on cores alone
  * (runner_supports). */
 #define KERNELS(ROW) \
 	ROW(GEMM, PRODUCT, NULL, NULL) \
@@ -27,6 +28,10 @@ struct cuda_kernel {
 	ROW(ATTN_SOFTMAX_GRAD, KERNEL, launch_attn_softmax_grad, NULL) \
 	ROW(ATTN_SCORES_GRAD, NAIVE_PRODUCT, NULL, NULL) \
 	ROW(ROPE, KERNEL, launch_rope, NULL) \
+	ROW(ATTN_BIAS, NONE, NULL, NULL) \
+	ROW(ATTN_BIAS_GRAD, NONE, NULL, NULL) \
+	ROW(RELATIVE_BIAS, NONE, NULL, NULL) \
+	ROW(RELATIVE_BIAS_GRAD, NONE, NULL, NULL) \
 	ROW(ATTN_SINKS, NONE, NULL, NULL) \
 	ROW(ATTN_SINKS_GRAD, NONE, NULL, NULL) \
 	ROW(SOFTCAP, NONE, NULL, NULL) \

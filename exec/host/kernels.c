@@ -30,6 +30,10 @@ struct kernel {
 	ROW(ATTN_SOFTMAX_GRAD, kernel_attn_softmax_grad, NULL) \
 	ROW(ATTN_SCORES_GRAD, kernel_attn_scores_grad, NULL) \
 	ROW(ROPE, kernel_rope, scratch_rope) \
+	ROW(ATTN_BIAS, kernel_attn_bias, NULL) \
+	ROW(ATTN_BIAS_GRAD, kernel_attn_bias_grad, NULL) \
+	ROW(RELATIVE_BIAS, kernel_relative_bias, NULL) \
+	ROW(RELATIVE_BIAS_GRAD, kernel_relative_bias_grad, NULL) \
 	ROW(ATTN_SINKS, kernel_attn_sinks, NULL) \
 	ROW(ATTN_SINKS_GRAD, kernel_attn_sinks_grad, NULL) \
 	ROW(SOFTCAP, kernel_softcap, NULL) \

@@ -81,4 +81,8 @@ enum status host_kernel_run(const struct host_env *env, const struct op *op, voi
  * its published code for counts that are no power of two. */
 double alibi_slope(int64_t head, int64_t heads);
 
+/* The row of RELATIVE_BIAS's table for a key `distance` positions behind its query (below 0: before it), as
+ * step/ops.def says; causal: all rows are for keys before. */
+int64_t relative_bucket(int64_t distance, int64_t buckets, bool causal);
+
 #endif

@@ -35,11 +35,14 @@ struct flash {
 	float scale, cap;               /* cap: of scores; 0: none */
 	bool causal, alibi, adds;       /* adds: to what earlier keys gave */
 	bool apart;                     /* all rows' queries come before all rows' keys */
+	bool cross;                     /* keys of another sequence, all one behind the other */
 	struct cut cut;
 	int64_t alone;  /* positions that see themselves alone, in place of a window; 0: all */
 	int64_t window; /* keys that a query sees, itself the last; 0: all. Then there is one chunk, so that tiles of
 	                   queries and of keys are the same rows */
-	int64_t chunk, first_rank, sections;  /* rows of a chunk; keys: of how many ranks, from which on */
+	int64_t chunk, key_chunk;             /* rows of a chunk of queries, of keys */
+	int64_t key_rows;                     /* of a rank's keys of a sequence */
+	int64_t first_rank, sections;         /* keys: of how many ranks, from which on */
 	const float *qkv, *keys, *out, *dout; /* keys: the K columns of the first one's row 0 */
 	float *o, *lse, *delta, *dqkv, *dkeys;
 	int64_t own_floats; /* of scratch, a thread */
@@ -52,7 +55,7 @@ static struct flash flash_of(const struct host_env *env, const struct op *op, co
 {
 	const struct op_attn *d = &op->attn;
 	const int64_t K = d->kv_heads, s = d->seq, D = d->head_dim, V = op_value_dim(op);
-	const bool apart = op_keys_apart(op), gathered = visitors && d->back == 0;
+	const bool apart = op_keys_apart(op), gathered = visitors && d->back == 0, cross = op_is_cross(op);
 	struct flash f = {.env = env,
 		.b = d->batch,
 		.H = d->heads,
@@ -62,19 +65,22 @@ static struct flash flash_of(const struct host_env *env, const struct op *op, co
 		.V = V,
 		.lanes_D = padded(D),
 		.lanes_V = padded(V),
-		.width = apart ? d->heads * D : (d->heads + 2 * K) * D,
+		.width = apart || cross ? d->heads * D : (d->heads + 2 * K) * D,
 		.scale = 1.0f / sqrtf((float)D),
 		.cap = (float)op->attn.softcap,
 		.causal = op->flags & OP_CAUSAL,
 		.alibi = op->flags & OP_ALIBI,
 		.adds = op->flags & OP_ACCUMULATE,
 		.apart = apart,
-		.cut = env->cut,
+		.cross = cross,
+		.cut = cross ? (struct cut){0} : env->cut,
 		.window = op_window(op),
 		.alone = op_chunk(op),
 		.sections = gathered ? cut_ranks(&env->cut) : 1,
 		.qkv = qkv};
 	f.chunk = s / cut_chunks(&f.cut);
+	f.key_rows = cross ? d->keys : s;
+	f.key_chunk = f.key_rows / cut_chunks(&f.cut);
 	f.first_rank = gathered   ? 0
 	               : visitors ? (f.cut.rank - d->back + cut_ranks(&f.cut)) % cut_ranks(&f.cut)
 	                          : f.cut.rank;
@@ -112,17 +118,18 @@ static int64_t key_chunks(const struct flash *f) { return f->sections * cut_chun
 
 static struct keys keys_of(const struct flash *f, int64_t b, int64_t kv, int64_t i)
 {
-	const int64_t chunks = cut_chunks(&f->cut), section = i / chunks, row = i % chunks * f->chunk;
-	const int64_t at = ((section * f->b + b) * f->s + row) * f->key_width;
-	return (struct keys){section * f->s + row, cut_chunk(&f->cut, f->first_rank + section, i % chunks) * f->chunk,
-		at + kv * f->D, at + f->K * f->D + kv * f->V};
+	const int64_t chunks = cut_chunks(&f->cut), section = i / chunks, row = i % chunks * f->key_chunk;
+	const int64_t at = ((section * f->b + b) * f->key_rows + row) * f->key_width;
+	return (struct keys){section * f->key_rows + row,
+		cut_chunk(&f->cut, f->first_rank + section, i % chunks) * f->key_chunk, at + kv * f->D,
+		at + f->K * f->D + kv * f->V};
 }
 
 /* The first so many of the chunk are seen by some of the queries. */
 static int64_t keys_end(const struct flash *f, const struct queries *q, const struct keys *k)
 {
-	const int64_t seen = f->causal ? q->position + q->n - k->position : f->chunk;
-	return seen < 0 ? 0 : seen < f->chunk ? seen : f->chunk;
+	const int64_t seen = f->causal ? q->position + q->n - k->position : f->key_chunk;
+	return seen < 0 ? 0 : seen < f->key_chunk ? seen : f->key_chunk;
 }
 
 /* The tile before which no query sees a key of the chunk. */
@@ -255,7 +262,7 @@ static void forward_keys(const struct flash *f, const struct queries *q, const s
 	for (int64_t tile = 0; tile < tiles; tile++) {
 		/* under a window backwards: each query has a key, its own, in the first tile that it meets */
 		const int64_t first = begin + (f->window > 0 || f->alone > 0 ? tiles - 1 - tile : tile) * TILE;
-		const int64_t n = f->chunk - first < TILE ? f->chunk - first : TILE;
+		const int64_t n = f->key_chunk - first < TILE ? f->key_chunk - first : TILE;
 		score_tile(f, q, keys + first * f->key_width, k->position + first - q->position, n, w->qt, w->scores,
 			NULL);
 		softmax_tile(w->scores, n, w->max, w->sum, factor);
@@ -340,7 +347,7 @@ size_t scratch_attention_part_grad(const struct op *op, int threads)
 
 static struct backward backward_of(const struct flash *f, int thread)
 {
-	const int64_t rows = f->sections * f->s, columns = f->D * TILE;
+	const int64_t rows = f->sections * f->key_rows, columns = f->D * TILE;
 	struct backward w;
 	w.dk = (float *)f->env->scratch + thread * f->own_floats;
 	w.dv = w.dk + rows * f->lanes_D;
@@ -411,7 +418,7 @@ static void backward_keys(const struct flash *f, const struct queries *q, const 
 {
 	const int64_t D = f->lanes_D, V = f->lanes_V;
 	for (int64_t first = keys_begin(f, q, at), end = keys_end(f, q, at); first < end; first += TILE) {
-		const int64_t n = f->chunk - first < TILE ? f->chunk - first : TILE, row = at->row + first;
+		const int64_t n = f->key_chunk - first < TILE ? f->key_chunk - first : TILE, row = at->row + first;
 		const float *k = f->keys + at->at + first * f->key_width,
 			    *v = f->keys + at->values_at + first * f->key_width;
 		score_tile(f, q, k, at->position + first - q->position, n, w->qt, w->p, w->slope);
@@ -431,7 +438,7 @@ static void backward_keys(const struct flash *f, const struct queries *q, const 
 
 static void copy_out(float *rows, const float *from, const struct flash *f, int64_t D, int64_t lanes)
 {
-	for (int64_t i = 0; i < f->chunk; i++)
+	for (int64_t i = 0; i < f->key_chunk; i++)
 		memcpy(rows + i * f->key_width, from + i * lanes, (size_t)D * sizeof *rows);
 }
 
@@ -445,7 +452,7 @@ static void backward_task(void *ctx, int64_t task, int thread)
 	float scale[TILE];
 	for (int i = 0; i < TILE; i++)
 		scale[i] = f->scale;
-	memset(w.dk, 0, (size_t)(f->sections * f->s * (f->lanes_D + f->lanes_V)) * sizeof *w.dk); /* and dv */
+	memset(w.dk, 0, (size_t)(f->sections * f->key_rows * (f->lanes_D + f->lanes_V)) * sizeof *w.dk); /* and dv */
 	for (int64_t h = kv * group; h < (kv + 1) * group; h++)
 		for (int64_t tile = 0; tile < query_tiles(f); tile++) {
 			const struct queries q = queries_of(f, h, tile);
@@ -473,7 +480,7 @@ static enum status backward_run(const struct host_env *env, struct flash *f, voi
 	f->delta = arg[3];
 	f->dqkv = arg[4];
 	f->dkeys = dkeys;
-	f->own_floats = (int64_t)backward_floats(f->sections * f->s, f->D, f->V);
+	f->own_floats = (int64_t)backward_floats(f->sections * f->key_rows, f->D, f->V);
 	pool_run(env->pool, backward_task, f, f->b * f->K);
 	return ST_OK;
 }

@@ -8,8 +8,8 @@
 struct naive {
 	const struct host_env *env;
 	int64_t b, H, K, s, D, width;
-	int64_t keys; /* s; or those of all ranks of a context group, whose keys and values, and their gradients, have
-	                 rows of their own */
+	int64_t keys; /* s; or those of another sequence, or of all ranks of a context group, whose keys and values, and
+	                 their gradients, have rows of their own */
 	bool gathered;
 	float scale;
 	bool causal, alibi;
@@ -28,7 +28,7 @@ static struct naive naive_of(const struct host_env *env, const struct op *op, vo
 		.K = d->kv_heads,
 		.s = d->seq,
 		.D = d->head_dim,
-		.width = (d->heads + 2 * d->kv_heads) * d->head_dim,
+		.width = (d->heads + (op_is_cross(op) ? 0 : 2 * d->kv_heads)) * d->head_dim,
 		.keys = d->keys > 0 ? d->keys : d->seq,
 		.gathered = d->keys > 0,
 		.scale = 1.0f / sqrtf((float)d->head_dim),
@@ -118,7 +118,7 @@ static void mask_keys(const struct naive *n, float *x, int64_t keys, int64_t pos
 static void mask_row(const struct naive *n, float *x, int64_t i, float slope)
 {
 	const struct cut *cut = &n->env->cut;
-	if (!n->gathered) {
+	if (!n->gathered || (!n->causal && !n->alibi)) {
 		mask_keys(n, x, n->keys, i, 0, slope);
 		return;
 	}

@@ -401,6 +401,10 @@ REFERENCE(ref_copy)
 	ROW(ATTN_SOFTMAX_GRAD, ref_attn_softmax_grad) \
 	ROW(ATTN_SCORES_GRAD, ref_attn_scores_grad) \
 	ROW(ROPE, ref_rope) \
+	ROW(ATTN_BIAS, ref_attn_bias) \
+	ROW(ATTN_BIAS_GRAD, ref_attn_bias_grad) \
+	ROW(RELATIVE_BIAS, ref_relative_bias) \
+	ROW(RELATIVE_BIAS_GRAD, ref_relative_bias_grad) \
 	ROW(ATTN_SINKS, ref_attn_sinks) \
 	ROW(ATTN_SINKS_GRAD, ref_attn_sinks_grad) \
 	ROW(SOFTCAP, ref_softcap) \

@@ -37,9 +37,9 @@ static struct shape shape_of(const struct op *op)
 	const struct op_attn *d = &op->attn;
 	const int64_t V = op_value_dim(op), queries = d->heads * d->head_dim, keys = d->kv_heads * (d->head_dim + V);
 	const bool apart = op_keys_apart(op);
-	return (struct shape){d->batch, d->heads, d->kv_heads, d->seq, d->head_dim, V, queries + (apart ? 0 : keys),
-		apart ? keys : queries + keys, apart ? d->batch * d->seq * queries : queries,
-		1.0 / sqrt((double)d->head_dim)};
+	return (struct shape){d->batch, d->heads, d->kv_heads, d->seq, d->head_dim, V,
+		queries + (apart || op_is_cross(op) ? 0 : keys), apart ? keys : queries + keys,
+		apart ? d->batch * d->seq * queries : queries, 1.0 / sqrt((double)d->head_dim)};
 }
 
 /* Element d of query head h, or of the key or value head that it shares, at row i of batch b. */
@@ -181,27 +181,29 @@ struct visitors {
 	struct shape z;
 	const double *qkv, *kv;
 	int64_t keys, first; /* first: the rank whose keys come first */
+	int64_t rows;        /* of a rank's keys of a sequence */
 };
 
 static struct visitors visitors_of(const struct host_env *env, const struct op *op, const double *qkv, const double *kv)
 {
 	const int64_t ranks = cut_ranks(&env->cut), place = op->attn.back;
 	return (struct visitors){env, op, shape_of(op), qkv, kv, op->attn.keys,
-		place ? (env->cut.rank + ranks - place) % ranks : 0};
+		place > 0 ? (env->cut.rank + ranks - place) % ranks : 0,
+		op_is_cross(op) ? op->attn.keys : op->attn.seq};
 }
 
 static int64_t visitor_at(const struct visitors *v, int64_t b, int64_t h, int64_t j, int64_t d)
 {
 	const struct shape *z = &v->z;
-	return ((j / z->s * z->b + b) * z->s + j % z->s) * 2 * z->K * z->D + h / (z->H / z->K) * z->D + d;
+	return ((j / v->rows * z->b + b) * v->rows + j % v->rows) * 2 * z->K * z->D + h / (z->H / z->K) * z->D + d;
 }
 
 static double visitor_score(const struct visitors *v, int64_t b, int64_t h, int64_t i, int64_t j)
 {
 	const struct shape *z = &v->z;
 	struct cut there = v->env->cut;
-	there.rank = v->first + j / z->s;
-	const int64_t distance = cut_position(&there, z->s, j % z->s) - cut_position(&v->env->cut, z->s, i);
+	there.rank = v->first + j / v->rows;
+	const int64_t distance = cut_position(&there, v->rows, j % v->rows) - cut_position(&v->env->cut, z->s, i);
 	double dot = 0.0;
 	if (v->op->flags & OP_CAUSAL && distance > 0)
 		return -INFINITY;

@@ -61,6 +61,7 @@ static void naive_attention_grad(struct builder *b, struct acts *a, int32_t datt
 	build_on(b, build_attention_op(b, OP_ATTN_VALUES_GRAD), probs, kv != NONE ? kv : a->qkv, datt, dprobs,
 		kv != NONE ? dkv : dqkv);
 	build_on(b, build_attention_op(b, OP_ATTN_SOFTMAX_GRAD), probs, dprobs);
+	build_score_bias_grad(b, dprobs);
 	build_on(b, build_attention_op(b, OP_ATTN_SCORES_GRAD), dprobs, a->qkv, dqkv, kv, dkv);
 	if (kv != NONE)
 		context_keys_grad(b, dkv, dqkv);
@@ -239,6 +240,10 @@ void block_backward(struct builder *b, struct acts *a, int32_t *dx)
 	bool parallel = b->m->parallel_residual;
 	int32_t dn2 = mlp_branch_grad(b, a, *dx), dn1 = parallel ? attention_backward(b, a, *dx) : NONE;
 	add_norm_grad(b, "norm2", dn2, a->x_mid, a->stats2, PARAM_NORM2_W, dx);
+	if (model_layer_kind(b->m, b->layer) == LAYER_CROSS) {
+		int32_t dn = cross_backward(b, &a->cross, *dx);
+		add_norm_grad(b, "cross norm", dn, a->cross.x, a->cross.stats, PARAM_CROSS_NORM_W, dx);
+	}
 	if (!parallel)
 		dn1 = attention_backward(b, a, *dx);
 	add_norm_grad(b, "norm1", dn1, a->x_in, a->stats1, PARAM_NORM1_W, dx);

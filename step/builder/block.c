@@ -6,7 +6,8 @@
 struct op build_attention_op(const struct builder *b, enum op_kind k)
 {
 	struct op op = build_new(b, k, "attention");
-	op.flags |= (uint16_t)((b->m->causal ? OP_CAUSAL : 0) | (b->m->position == POS_ALIBI ? OP_ALIBI : 0));
+	op.flags |= (uint16_t)((model_masks(b->m, b->layer) ? OP_CAUSAL : 0) |
+			       (b->m->position == POS_ALIBI ? OP_ALIBI : 0));
 	op.attn.batch = b->c->train.micro_batch;
 	op.attn.heads = b->heads;
 	op.attn.kv_heads = b->kv_heads;
@@ -23,19 +24,20 @@ struct op build_attention_op(const struct builder *b, enum op_kind k)
 		op.flags |= b->m->norm == NORM_RMSNORM ? OP_RMS : 0;
 	}
 	if (k >= OP_ATTN_SCORES && k <= OP_ATTN_SCORES_GRAD && b->context > 1)
-		op.attn.keys = b->m->seq_len;
+		op.attn.keys = b->seq * b->context;
 	return op;
 }
 
 int32_t build_scores(struct builder *b)
 {
-	return build_act(b, b->c->train.micro_batch * b->heads * b->seq, b->m->seq_len);
+	return build_act(b, b->c->train.micro_batch * b->heads * b->seq, b->seq * b->context);
 }
 
 int32_t build_probs(struct builder *b, int32_t qkv, int32_t kv)
 {
 	int32_t probs = build_scores(b);
 	build_on(b, build_attention_op(b, OP_ATTN_SCORES), qkv, probs, kv);
+	build_score_bias(b, probs);
 	build_on(b, build_attention_op(b, OP_ATTN_SOFTMAX), probs);
 	return probs;
 }
@@ -78,6 +80,16 @@ struct mlp_layers mlp_dense(const struct builder *b)
 /* A recomputed block keeps nothing of its first forward pass. */
 static bool keeps(const struct builder *b) { return b->recomputing || !build_recomputes(b, b->layer); }
 
+int32_t build_kept_scores(struct builder *b, int64_t keys)
+{
+	const double dropout_B = b->c->stack.memory.dropout_B;
+	if (!keeps(b) || dropout_B <= 0 || build_recomputes_part(b, REC_CORE_ATTN))
+		return NONE;
+	return build_hold(b, COMP_ACTIVATIONS,
+		(dropout_B + dtype_bytes(b->act)) * (double)(b->c->train.micro_batch * b->heads * b->seq * keys),
+		"dropped scores");
+}
+
 /* Lets each head's sink take part in the softmax. */
 static void add_sinks(struct builder *b, const struct acts *a)
 {
@@ -104,12 +116,7 @@ static void attention_core(struct builder *b, struct acts *a)
 	a->att = build_act(b, b->tokens, linear_proj(b).in);
 	int32_t kv = b->context > 1 ? context_keys(b, a->qkv) : NONE;
 	a->probs = build_probs(b, a->qkv, kv);
-	double dropout_B = b->c->stack.memory.dropout_B;
-	if (keeps(b) && dropout_B > 0 && !build_recomputes_part(b, REC_CORE_ATTN))
-		a->kept_scores = build_hold(b, COMP_ACTIVATIONS,
-			(dropout_B + dtype_bytes(b->act)) *
-				(double)(b->c->train.micro_batch * b->heads * b->seq * b->m->seq_len),
-			"dropped scores");
+	a->kept_scores = build_kept_scores(b, b->seq * b->context);
 	build_on(b, build_attention_op(b, OP_ATTN_VALUES), a->probs, kv != NONE ? kv : a->qkv, a->att);
 }
 
@@ -303,16 +310,31 @@ static int32_t single_branch_block(struct builder *b, struct acts *a)
 	return project ? residual_add(b, a->x_in, out, PARAM_FC2_B) : NONE;
 }
 
+/* A decoder's layer behind an encoder. */
+static int32_t cross_block(struct builder *b, struct acts *a)
+{
+	struct cross_acts *c = &a->cross;
+	a->n1 = build_norm(b, "norm1", a->x_in, PARAM_NORM1_W, &a->stats1);
+	int32_t att = tp_reduce(b, attention_forward(b, a, a->n1, true), "proj");
+	add_and_norm(b, a->x_in, att, PARAM_PROJ_B, PARAM_CROSS_NORM_W, &c->x, &c->n, &c->stats);
+	int32_t cross = cross_forward(b, c);
+	add_and_norm(b, c->x, cross, PARAM_CROSS_PROJ_B, PARAM_NORM2_W, &a->x_mid, &a->n2, &a->stats2);
+	int32_t mlp = mlp_branch(b, a, a->n2);
+	return build_ends_early(b) ? NONE : residual_add(b, a->x_mid, mlp, PARAM_FC2_B);
+}
+
 static int32_t forward(struct builder *b, int32_t x_in, struct acts *a)
 {
+	const bool crosses = model_layer_kind(b->m, b->layer) == LAYER_CROSS;
 	if (model_is_conv(b->m))
 		return conv_block_forward(b, x_in, a);
 	a->x_in = x_in;
 	b->acts_now = a;
-	a->kept_scores = NONE;
+	a->kept_scores = a->cross.kept_scores = NONE;
 	a->kept_masks = keeps(b) && !b->m->layer_pattern[0]
 	                        ? build_hold(b, COMP_ACTIVATIONS,
-					  2 * (double)(b->rows * b->m->hidden) * b->c->stack.memory.dropout_B,
+					  (crosses ? 3 : 2) * (double)(b->rows * b->m->hidden) *
+						  b->c->stack.memory.dropout_B,
 					  "dropout masks")
 	                        : NONE;
 	if (b->m->layer_pattern[0])
@@ -329,6 +351,8 @@ static int32_t forward(struct builder *b, int32_t x_in, struct acts *a)
 		return branch_norm_block(b, a);
 	if (b->m->adaptive_norm)
 		return adaptive_block(b, a);
+	if (crosses)
+		return cross_block(b, a);
 	a->n1 = build_norm(b, "norm1", x_in, PARAM_NORM1_W, &a->stats1);
 	if (b->m->parallel_residual)
 		return parallel_block(b, a);
@@ -370,6 +394,7 @@ static void forget(const struct builder *b, struct acts *a)
 		a->lse = a->probs = a->att_heads = NONE;
 	if (build_recomputes_part(b, REC_MLA_UP_PROJ))
 		a->qkv = NONE;
+	cross_forget(b, &a->cross);
 	forget_mlp(b, a);
 }
 

@@ -10,7 +10,7 @@
  *
  * Reading order: build.c (program_build, the primitives), pipeline.c (a stage's actions), block.c and
  * backward.c (the model), products.c (products and norms of both), params.c and reduce.c
- * (buckets, reductions, the optimizer), then the variants: gather (fsdp), context, moe, narrow, offload.
+ * (buckets, reductions, the optimizer), then the variants: gather (fsdp), context, cross, moe, narrow, offload.
  */
 #ifndef STEPSIM_STEP_BUILD_H
 #define STEPSIM_STEP_BUILD_H
@@ -46,6 +46,19 @@ struct moe_acts {
 /* Buffers that latent attention keeps for its backward pass. */
 struct latent_acts {
 	int32_t q, q_normed, q_stats, kv, kv_normed, kv_stats; /* this rank's rows of the latents */
+};
+
+/* Buffers that cross-attention keeps for its backward pass. */
+struct cross_acts {
+	int32_t x, n, stats; /* the residual stream before it, and its norm */
+	int32_t q, kv;       /* kv: [encoder rows, 2 kv_heads head_dim] */
+	int32_t att, lse, probs;
+	int32_t kept_scores; /* held, as acts.kept_scores */
+};
+
+/* Biases of the scores of a stack, and their gradient. */
+struct bias_acts {
+	int32_t bias, dbias;
 };
 
 /* Buffers that a Mamba layer keeps for its backward pass: arguments of SSM_GATE (step/ops.def). */
@@ -92,6 +105,7 @@ struct acts {
 	int32_t att_heads;         /* context_kind all_to_all: attention's result of this rank's heads */
 	int32_t raw_qkv, qk_stats; /* before the norms of queries and keys */
 	struct latent_acts latent;
+	struct cross_acts cross;
 	struct ssm_acts ssm;
 	struct conv_acts conv;
 	int32_t lora_in[LORA_PRODUCTS];                         /* x A^T of each product with an adapter */
@@ -151,6 +165,9 @@ struct flight {
 	int32_t embedded, embedding_stats; /* input and statistics of the embedding's norm */
 	struct condition condition;
 	struct conv_stem stem;
+	struct bias_acts bias[2];           /* of the decoder, or all layers; of the encoder */
+	int32_t encoder_out, encoder_stats; /* input and statistics of the encoder's norm */
+	int32_t encoded, dencoded;          /* the encoder's output; its gradient, the sum so far */
 	struct head_acts head;
 	int32_t x;            /* the chunk's output */
 	int32_t kept_message; /* held: the message to the next stage (stack_memory.message_B) */
@@ -228,6 +245,7 @@ struct builder {
 	int64_t heads, kv_heads;      /* of this tensor rank, as the two below */
 	int64_t ffn, vocab;
 	bool sequence_parallel;
+	bool encodes;            /* the position is in an encoder before a decoder */
 	bool gathers;            /* weights are cut, and gathered for each use */
 	bool shards_gradients;   /* gradients are cut, and reduced with each micro-batch */
 	enum dtype act;          /* storage formats: activations, */
@@ -524,6 +542,26 @@ int32_t adapt_add(struct builder *b, const struct adapt_acts *a, int i, int32_t 
 int32_t adapt_add_grad(struct builder *b, const struct adapt_acts *a, int i, int32_t dsum, int32_t y,
 	enum param_kind bias, int32_t *dmod);
 
+/* ---- cross.c: an encoder before a decoder, and biases of scores ---- */
+
+/* Append the embedding of the model's first stack, with its biases; the end of that stack's backward pass. */
+int32_t stack_begin(struct builder *b);
+void stack_end(struct builder *b, int32_t dx);
+/* Ends the encoder, whose last layer's output is x, and returns the decoder's embedded tokens. */
+int32_t decoder_begin(struct builder *b, int32_t x);
+/* Ends the decoder's backward pass, given the gradient of its embedded tokens, and returns that of the encoder's last
+ * layer's output. */
+int32_t decoder_end(struct builder *b, int32_t dx);
+/* Add the present stack's biases to scores, and dscores to their gradient, where it has any. */
+void build_score_bias(struct builder *b, int32_t scores);
+void build_score_bias_grad(struct builder *b, int32_t dscores);
+/* Returns the rows that cross-attention adds to the residual stream, without PROJ's bias, given those of a->n. */
+int32_t cross_forward(struct builder *b, struct cross_acts *a);
+/* Forgets what the backward pass makes again. */
+void cross_forget(const struct builder *b, struct cross_acts *a);
+/* Returns the gradient of a->n. */
+int32_t cross_backward(struct builder *b, struct cross_acts *a, int32_t dout);
+
 /* ---- conv.c: convolutional networks ---- */
 
 int32_t conv_block_forward(struct builder *b, int32_t x_in, struct acts *a);
@@ -574,6 +612,8 @@ int32_t build_probs(struct builder *b, int32_t qkv, int32_t kv);
 bool build_recomputes_part(const struct builder *b, int modules);
 /* Returns a new buffer for the scores of naive attention. */
 int32_t build_scores(struct builder *b);
+/* Holds what the framework keeps of scores of so many keys besides them: masks, and scores after dropout. */
+int32_t build_kept_scores(struct builder *b, int64_t keys);
 
 /* ---- products.c ---- */
 

@@ -1,9 +1,20 @@
 /* The beginning of the model: tables of tokens and positions, or the product that embeds patches. */
 #include "step/builder/build.h"
+#include "step/inputs.h"
 
 static bool has_positions(const struct builder *b) { return model_has_positions(b->m) || b->m->type_vocab > 0; }
 
-static struct view tokens_view(const struct builder *b) { return view_of(b->now->input); }
+static enum param_kind position_kind(const struct builder *b)
+{
+	return b->encodes ? PARAM_ENCODER_POSITION : PARAM_POSITION_EMBEDDING;
+}
+
+static struct view tokens_view(const struct builder *b)
+{
+	const bool decodes = b->m->encoder_layers > 0 && !b->encodes;
+	return view_at(b->now->input,
+		inputs_offset_B(b->c, b->c->train.micro_batch, decodes ? INPUT_PART_DECODER : INPUT_PART_DATA));
+}
 
 static struct op table_op(const struct builder *b, enum op_kind k, const char *what, int64_t rows, int64_t table_rows)
 {
@@ -24,7 +35,7 @@ static struct op embedding_op(const struct builder *b, enum op_kind k)
 
 static struct op position_op(const struct builder *b, enum op_kind k)
 {
-	struct op op = table_op(b, k, "position", b->rows, b->m->seq_len);
+	struct op op = table_op(b, k, "position", b->rows, b->seq * b->context);
 	op.flags |= b->sequence_parallel ? OP_SEQUENCE_PARALLEL : 0;
 	return op;
 }
@@ -91,8 +102,7 @@ int32_t embedding_forward(struct builder *b)
 		return conv_stem_forward(b);
 	int32_t x = b->m->input == INPUT_PATCHES ? patches_forward(b) : tokens_forward(b);
 	if (has_positions(b)) {
-		struct view pos = weight_of(b, NONE, PARAM_POSITION_EMBEDDING),
-			    type = weight_of(b, NONE, PARAM_TYPE_EMBEDDING);
+		struct view pos = weight_of(b, NONE, position_kind(b)), type = weight_of(b, NONE, PARAM_TYPE_EMBEDDING);
 		build_with(b, position_op(b, OP_POSITION), pos, type, view_of(x));
 	}
 	if (b->m->adaptive_norm)
@@ -123,12 +133,11 @@ void embedding_backward(struct builder *b, int32_t dx)
 	if (b->m->embedding_norm)
 		dx = build_norm_grad(b, "embedding norm", dx, b->now->embedded, b->now->embedding_stats,
 			PARAM_EMBEDDING_NORM_W, NONE);
-	if (has_positions(b) &&
-		(trained_of(b, NONE, PARAM_POSITION_EMBEDDING) || trained_of(b, NONE, PARAM_TYPE_EMBEDDING))) {
-		struct view pos = build_table_gradient(b, PARAM_POSITION_EMBEDDING, false),
+	if (has_positions(b) && (trained_of(b, NONE, position_kind(b)) || trained_of(b, NONE, PARAM_TYPE_EMBEDDING))) {
+		struct view pos = build_table_gradient(b, position_kind(b), false),
 			    type = build_table_gradient(b, PARAM_TYPE_EMBEDDING, false);
 		build_with(b, position_op(b, OP_POSITION_GRAD), view_of(dx), pos, type);
-		gradient_done(b, NONE, PARAM_POSITION_EMBEDDING);
+		gradient_done(b, NONE, position_kind(b));
 		gradient_done(b, NONE, PARAM_TYPE_EMBEDDING);
 	}
 	if (b->m->input == INPUT_PATCHES)
@@ -136,7 +145,11 @@ void embedding_backward(struct builder *b, int32_t dx)
 	if (!trained_of(b, NONE, PARAM_TOKEN_EMBEDDING))
 		return;
 	int32_t dy = tp_gather(b, dx, "embedding grad");
-	struct view dw = build_table_gradient(b, PARAM_TOKEN_EMBEDDING, model_ties(b->m) && b->has_head);
+	/* The decoder's tokens come before the encoder's, which complete the gradient. */
+	const bool begun = (model_ties(b->m) && b->has_head) || b->encodes,
+		   more = b->m->encoder_layers > 0 && !b->encodes;
+	struct view dw = build_table_gradient(b, PARAM_TOKEN_EMBEDDING, begun);
 	build_with(b, embedding_op(b, OP_EMBED_GRAD), tokens_view(b), view_of(dy), dw);
-	gradient_done(b, NONE, PARAM_TOKEN_EMBEDDING);
+	if (!more)
+		gradient_done(b, NONE, PARAM_TOKEN_EMBEDDING);
 }

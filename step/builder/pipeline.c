@@ -237,10 +237,11 @@ static void forward(struct builder *b, const struct action *a)
 	if (b->stages == 1)
 		build_micro_begin(b);
 	gather_begin(b);
-	int32_t x = b->part.embedding ? embedding_forward(b)
-	                              : arrival_of(b, ACTION_FORWARD, a->chunk, a->micro)->buffer;
+	int32_t x = b->part.embedding ? stack_begin(b) : arrival_of(b, ACTION_FORWARD, a->chunk, a->micro)->buffer;
 	for (int64_t l = b->part.first; l < b->part.first + b->part.layers && !b->st; l++) {
 		struct acts *acts = acts_of(b, l);
+		if (l > 0 && l == b->m->encoder_layers)
+			x = decoder_begin(b, x);
 		gather_use_begin(b);
 		b->layer = (int32_t)l;
 		memset(acts, 0xff, sizeof *acts); /* NONE */
@@ -284,9 +285,11 @@ static void backward(struct builder *b, const struct action *a)
 		block_backward(b, acts, &dx);
 		b->layer = NONE;
 		gather_use_end(b);
+		if (l > 0 && l == b->m->encoder_layers)
+			dx = decoder_end(b, dx);
 	}
 	if (b->part.embedding)
-		embedding_backward(b, dx);
+		stack_end(b, dx);
 	else
 		pass_on(b, a, dx);
 	if (b->part.head)

@@ -72,7 +72,7 @@ static enum status check_modules(const struct config *c, struct error *e)
 	const struct train *t = &c->train;
 	const struct model *m = &c->model;
 	const struct layer_counts layers = model_layer_counts(m);
-	const bool dense = layers.of[LAYER_DENSE] + layers.of[LAYER_MLP] > 0,
+	const bool dense = layers.of[LAYER_DENSE] + layers.of[LAYER_MLP] + layers.of[LAYER_CROSS] > 0,
 		   normed = !m->post_norm && m->branch_norm != BRANCH_NORM_REORDERED;
 	const struct {
 		int module;
@@ -118,17 +118,19 @@ static enum status check_batch(const struct config *c, struct error *e)
 
 static enum status check_sizes(const struct config *c, struct error *e)
 {
-	int64_t tokens = c->train.micro_batch * c->model.seq_len;
+	const int64_t encoder = c->model.encoder_seq_len,
+		      longest = encoder > c->model.seq_len ? encoder : c->model.seq_len,
+		      tokens = c->train.micro_batch * longest;
 	if (tokens > TOKENS_MAX)
 		return config_error(c, KEY_train_micro_batch, e,
 			"%" PRId64 " sequences of %" PRId64 " tokens are more than %" PRId64 " tokens in a micro-batch",
-			c->train.micro_batch, c->model.seq_len, TOKENS_MAX);
+			c->train.micro_batch, longest, TOKENS_MAX);
 	uint64_t least_B = inputs_B(c, c->train.micro_batch);
 	if (c->data.bytes > 0 && c->data.bytes < least_B)
 		return config_error(c, KEY_data_bytes, e,
 			"%" PRIu64 " are less than what a micro-batch brings, %" PRIu64, c->data.bytes, least_B);
 	char scores[QUANTITY_MAX];
-	double scores_B = 4.0 * (double)tokens * (double)c->model.seq_len * (double)c->model.heads;
+	double scores_B = 4.0 * (double)tokens * (double)longest * (double)c->model.heads;
 	if (c->train.attention == ATT_NAIVE && scores_B > SCORES_MAX_B)
 		return config_error(c, KEY_train_attention, e, "naive attention stores %s of scores a layer; use flash",
 			quantity_format(scores, scores_B, UNIT_BYTE));
@@ -179,7 +181,8 @@ static enum status check_tensor(const struct config *c, struct error *e)
 		int64_t n;
 		bool used;
 	} cut[] = {{"heads", m->heads, attends}, {"kv_heads", m->kv_heads, attends},
-		{"ffn_hidden", m->ffn_hidden, layers.of[LAYER_DENSE] + layers.of[LAYER_MLP] > 0}};
+		{"ffn_hidden", m->ffn_hidden,
+			layers.of[LAYER_DENSE] + layers.of[LAYER_MLP] + layers.of[LAYER_CROSS] > 0}};
 	char near[NEAREST_MAX];
 	for (size_t i = 0; i < COUNT(cut); i++)
 		if (cut[i].used && cut[i].n % t != 0)

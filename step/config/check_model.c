@@ -344,14 +344,16 @@ static double parameters_at_most(const struct model *m)
 	                (double)m->kv_lora_rank * (h + (double)(m->heads * (m->head_dim + m->v_head_dim)));
 	double mlp = 3.0 * (double)m->ffn_hidden,
 	       experts = 3.0 * (double)m->moe_ffn_hidden * (double)(m->experts + m->shared_experts);
-	double ends = 2.0 * (double)(m->vocab + m->vocab_padding) + (double)(m->max_positions + m->type_vocab) +
-	              (double)m->classes +
+	double ends = 2.0 * (double)(m->vocab + m->vocab_padding) +
+	              (double)(m->max_positions + m->encoder_seq_len + m->type_vocab) +
+	              2.0 * (double)m->relative_buckets * (double)m->heads / h + (double)m->classes +
 	              (double)(m->patch_size * m->patch_size) * (double)(m->channels + m->output_channels);
 	double adapts = m->adaptive_norm ? 6.0 * h : 0,
 	       conditions = m->adaptive_norm ? (double)(m->condition_classes + m->timestep_features) + 3.0 * h : 0;
 	double scan = (double)m->ssm_heads * (3.0 * (double)m->ssm_head_dim + 1.0) +
 	              2.0 * (double)m->ssm_groups * (double)m->ssm_state;
 	double mamba = m->layer_pattern[0] ? scan * (1.0 + (double)m->ssm_conv / h) : 0;
+	width *= m->encoder_layers > 0 ? 2.0 : 1.0; /* as much across the stacks */
 	return h * ((double)m->layers * (width + mlp + experts + mamba + adapts + 32.0) + ends + conditions + 2.0 * h +
 			   32.0) +
 	       (double)m->layers * latent;
@@ -363,9 +365,10 @@ enum status config_check_model(const struct config *c, struct error *e)
 	char made[QUANTITY_MAX], most[QUANTITY_MAX];
 	enum status st;
 	if ((st = check_conv(c, e)) || (st = check_pattern(c, e)) || (st = check_mamba(c, e)) ||
-		(st = check_heads(c, e)) || (st = check_positions(c, e)) || (st = check_window(c, e)) ||
-		(st = config_check_input(c, e)) || (st = check_logits(c, e)) || (st = check_latent(c, e)) ||
-		(st = check_norms(c, e)) || (st = check_trained(c, e)) || (st = check_experts(c, e)))
+		(st = check_heads(c, e)) || (st = check_positions(c, e)) || (st = config_check_encoder(c, e)) ||
+		(st = check_window(c, e)) || (st = config_check_input(c, e)) || (st = check_logits(c, e)) ||
+		(st = check_latent(c, e)) || (st = check_norms(c, e)) || (st = check_trained(c, e)) ||
+		(st = check_experts(c, e)))
 		return st;
 	if (parameters_at_most(m) > PARAMETERS_MAX)
 		return config_error(c, KEY_model_hidden, e, "these dimensions make %s parameters, more than %s",

@@ -68,6 +68,10 @@ static void derive_model(struct config *c)
 		m->proj_bias = m->bias;
 	if (m->input == INPUT_PATCHES && !config_is_given(c, KEY_model_seq_len))
 		m->seq_len = model_patches(m) + m->class_token;
+	if (m->encoder_layers == 0 && !config_is_given(c, KEY_model_encoder_seq_len))
+		m->encoder_seq_len = 0;
+	else if (!chosen(c, KEY_model_encoder_seq_len))
+		m->encoder_seq_len = m->seq_len;
 	if (model_has_positions(m)) {
 		if (!chosen(c, KEY_model_max_positions) || m->max_positions == 0)
 			m->max_positions = m->seq_len;
@@ -79,6 +83,8 @@ static void derive_model(struct config *c)
 static void derive_train(struct config *c)
 {
 	struct train *t = &c->train;
+	if (c->model.position == POS_RELATIVE && !config_is_given(c, KEY_train_attention))
+		t->attention = ATT_NAIVE; /* flash kernels have no bias for each query and key */
 	if (t->param_dtype == DTYPE_AUTO)
 		t->param_dtype = dtype_stored(t->dtype);
 	if (t->grad_dtype == DTYPE_AUTO)

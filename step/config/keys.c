@@ -13,7 +13,7 @@
 	static_assert(COUNT(name##_words) == (count), "a word for each")
 
 WORDS(position, POS_COUNT, {"learned", POS_LEARNED}, {"rope", POS_ROPE}, {"alibi", POS_ALIBI}, {"none", POS_NONE},
-	{"sincos", POS_SINCOS});
+	{"sincos", POS_SINCOS}, {"relative", POS_RELATIVE});
 WORDS(window_kind, WINDOW_KIND_COUNT, {"sliding", WINDOW_SLIDING}, {"chunked", WINDOW_CHUNKED});
 WORDS(mlp, MLP_COUNT, {"gelu", MLP_GELU}, {"relu", MLP_RELU}, {"squared_relu", MLP_SQUARED_RELU},
 	{"swiglu", MLP_SWIGLU}, {"geglu", MLP_GEGLU});

@@ -67,6 +67,8 @@ struct config_key {
 	X(model, vocab, INT(1, 16777216), AT(model.vocab), "50257", EVERY) \
 	X(model, vocab_padding, INT(1, 1048576), AT(model.vocab_padding), "1", EVERY) \
 	X(model, seq_len, INT(1, 16777216), AT(model.seq_len), "1024", EVERY) \
+	X(model, encoder_layers, INT(0, 10000), AT(model.encoder_layers), "0", EVERY) \
+	X(model, encoder_seq_len, INT(0, 16777216), AT(model.encoder_seq_len), NULL, EVERY) \
 	X(model, max_positions, INT(0, 16777216), AT(model.max_positions), NULL, EVERY) \
 	X(model, causal, BOOL, AT(model.causal), "true", EVERY) \
 	X(model, sliding_window, INT(0, 16777216), AT(model.sliding_window), "0", EVERY) \
@@ -77,6 +79,7 @@ struct config_key {
 	X(model, attention_softcap, INT(0, 1000000), AT(model.attention_softcap), "0", EVERY) \
 	X(model, logit_softcap, INT(0, 1000000), AT(model.logit_softcap), "0", EVERY) \
 	X(model, position, WORD(position), AT(model.position), "learned", EVERY) \
+	X(model, relative_buckets, INT(2, 65536), AT(model.relative_buckets), "32", EVERY) \
 	X(model, mlp, WORD(mlp), AT(model.mlp), "gelu", EVERY) \
 	X(model, norm, WORD(norm), AT(model.norm), "layernorm", EVERY) \
 	X(model, bias, BOOL, AT(model.bias), "true", EVERY) \
@@ -309,7 +312,7 @@ enum status config_error_key(const struct config *c, enum key_id id, struct erro
 char *nearest_divisors(int64_t n, int64_t value, char buf[NEAREST_MAX]);
 char *nearest_multiples(int64_t unit, int64_t value, char buf[NEAREST_MAX]);
 
-/* ---- derive.c, check.c, check_model.c, check_input.c ---- */
+/* ---- derive.c, check.c, check_model.c, check_input.c, check_encoder.c ---- */
 
 /* Fills the keys that follow from others. Idempotent. */
 void config_derive(struct config *c);
@@ -320,6 +323,8 @@ enum status config_check(const struct config *c, struct error *e);
 enum status config_check_model(const struct config *c, struct error *e);
 /* The same of what the model reads and of its heads: check_input.c. */
 enum status config_check_input(const struct config *c, struct error *e);
+/* The same of an encoder before a decoder, and of biases by distance: check_encoder.c. */
+enum status config_check_encoder(const struct config *c, struct error *e);
 /* Returns whether a key is given another value than it has in a model without that part. */
 bool config_is_changed(const struct config *c, enum key_id id);
 

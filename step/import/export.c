@@ -426,6 +426,9 @@ enum status export_write(const struct config *c, const char *to, FILE *out, stru
 		return st;
 	if (!x.table.writes)
 		st = error_set(e, ST_INPUT, "%s: its configs are read, but not written", x.table.title);
+	else if (x.table.launch && c->model.encoder_layers > 0)
+		st = error_set(e, ST_INPUT, "%s: model.encoder_layers: what it starts builds decoders alone",
+			x.table.title);
 	x.marked[KEY_cluster_system] = true; /* no framework names the machine */
 	x.marked[KEY_cluster_nodes] = true;
 	if (!st && !(st = settle(&x, &text, &len)))

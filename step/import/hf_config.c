@@ -107,6 +107,7 @@ static void read_model(struct hf_reader *r)
 	memset(r->out, 0, sizeof *r->out); /* its bytes are sent: no padding may be undefined */
 	m->causal = m->final_norm = m->lm_head = true;
 	m->vocab_padding = m->moe_layer_freq = 1;
+	m->relative_buckets = 32;
 	m->image_size = 224, m->patch_size = 16, m->channels = 3,
 	m->timestep_features = 256; /* unused: as the keys' defaults */
 	m->experts_per_token = 2;

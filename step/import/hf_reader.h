@@ -54,7 +54,8 @@ void hf_read_mixed_window(struct hf_reader *r, struct model *m, int64_t window, 
 /* Reads which layers have no rope: the last of every so many, of which no_rope_layers must not say otherwise. */
 void hf_read_no_rope(struct hf_reader *r, struct model *m, int64_t every);
 
-/* ---- hf_dense.c, hf_experts.c, hf_mamba.c, hf_encoders.c: a function for each type; hf_types.c: their table ---- */
+/* ---- hf_dense.c, hf_experts.c, hf_mamba.c, hf_encoders.c, hf_stacks.c: a function for each type; hf_types.c: their
+ * table ---- */
 
 /* X(model_type, function). */
 #define HF_TYPES(X) \
@@ -108,7 +109,9 @@ void hf_read_no_rope(struct hf_reader *r, struct model *m, int64_t every);
 	X("bert", bert) \
 	X("roberta", roberta) \
 	X("xlm-roberta", roberta) \
-	X("vit", vit)
+	X("vit", vit) \
+	X("t5", t5) \
+	X("mt5", mt5)
 
 typedef void hf_type_fn(struct hf_reader *r, struct model *m);
 #define HF_TYPE_FN(name, fn) hf_type_fn hf_type_##fn;

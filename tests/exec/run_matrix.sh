@@ -137,6 +137,22 @@ train 2 model.sliding_window=5 model.position=rope
 train 4 model.sliding_window=3 model.position=alibi parallel.tensor=2 parallel.sequence_parallel=true \
 	train.recompute=full
 
+# An encoder before a decoder, with positions in the table and by distance.
+stacks=(model.layers=4 model.encoder_layers=2 model.encoder_seq_len=24)
+t5=("${stacks[@]}" model.position=relative model.relative_buckets=8 model.mlp=geglu model.norm=rmsnorm model.bias=false
+	model.tied_embeddings=false)
+for ranks in 1 2; do
+	tensor=(parallel.tensor="$ranks"); [ $ranks -eq 2 ] && tensor+=(parallel.sequence_parallel=true)
+	train $ranks "${stacks[@]}" model.kv_heads=2 model.head_dim=12 "${tensor[@]}"
+	train $ranks "${stacks[@]}" "${again[@]}=core_attn,layernorm,mlp" parallel.tensor=$ranks
+	train $ranks "${stacks[@]}" train.freeze=attention parallel.strategy=fsdp parallel.bucket_mb=25
+	train $ranks "${t5[@]}" "${tensor[@]}"
+	train $ranks "${t5[@]}" train.fused=false model.tied_embeddings=true train.recompute=full "${tensor[@]}"
+	train $ranks "${t5[@]}" train.recompute=selective train.freeze=embedding parallel.strategy=zero2
+done
+train 2 model.position=relative parallel.tensor=2
+train 4 "${t5[@]}" parallel.strategy=fsdp parallel.bucket_mb=25 parallel.tensor=2 parallel.sequence_parallel=true
+
 # Mamba-2 layers, alone and between others, and beside each way to cut them.
 mamba=(model.position=none model.norm=rmsnorm model.bias=false model.ssm_state=8 model.ssm_head_dim=16
 	model.ssm_groups=2 model.ssm_chunk=5)

@@ -149,6 +149,11 @@ The catalogue. (Figures and sources are tests/unit/test_catalogue.c's business: 
     dit-xl-2-512               676.0 M      28    1152     16        16       1      1024        0
     falcon-40b                 41302 M      60    8192    128         8   65024      2048        0
     falcon-7b                   6922 M      32    4544     71         1   65024      2048        0
+    flan-t5-base               247.6 M      24     768     12        12   32128       114        0
+    flan-t5-large              783.2 M      48    1024     16        16   32128       114        0
+    flan-t5-small               77.0 M      16     512      6         6   32128       114        0
+    flan-t5-xl                  2850 M      48    2048     32        32   32128       114        0
+    flan-t5-xxl                11135 M      48    4096     64        64   32128       114        0
     gemma-7b                    8538 M      28    3072     16        16  256000      4096        0
     gemma2-27b                 27227 M      46    4608     32        16  256000      4096        0
     gemma2-2b                   2614 M      26    2304      8         4  256000      4096        0
@@ -246,6 +251,11 @@ The catalogue. (Figures and sources are tests/unit/test_catalogue.c's business: 
     starcoder-15b              15517 M      40    6144     48         1   49152      4096        0
     starcoder2-3b               3030 M      30    3072     24         2   49152      4096        0
     starcoder2-7b               7174 M      32    4608     36         4   49152      4096        0
+    t5-11b                     11307 M      48    1024    128       128   32128       114        0
+    t5-3b                       2852 M      48    1024     32        32   32128       114        0
+    t5-base                    222.9 M      24     768     12        12   32128       114        0
+    t5-large                   737.7 M      48    1024     16        16   32128       114        0
+    t5-small                    60.5 M      12     512      8         8   32128       114        0
     vit-22b                    21757 M      48    6144     48        48       1       257        0
     vit-b-16                    86.6 M      12     768     12        12       1       197        0
     vit-g-14                    1013 M      40    1408     16        16       1       257        0

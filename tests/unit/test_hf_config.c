@@ -127,7 +127,7 @@ static void refused(const char *text, const char *message)
 	"gemma2, gemma3, gemma3_text, phi, phi3, phimoe, olmo, olmo2, olmo3, olmoe, gpt_oss, " \
 	"deepseek_v2, deepseek_v3, kimi_k2, glm4_moe, llama4, llama4_text, smollm3, dbrx, grok-1, " \
 	"falcon, mpt, opt, bloom, gptj, gpt_bigcode, starcoder2, stablelm, cohere, cohere2, granite, nemotron, " \
-	"nemotron_h, mamba2, jamba, internlm2, chatglm, bert, roberta, xlm-roberta, vit)"
+	"nemotron_h, mamba2, jamba, internlm2, chatglm, bert, roberta, xlm-roberta, vit, t5, mt5)"
 
 static void test_refusals(void)
 {

@@ -1,0 +1,55 @@
+/* Hugging Face models of an encoder before a decoder, each as the transformers class of its name builds it
+ * (https://github.com/huggingface/transformers, src/transformers/models/TYPE/modeling_TYPE.py). */
+#include <string.h>
+
+#include "step/import/hf_reader.h"
+
+/* Tokens that T5 1.1 was trained with, of the encoder and of the decoder (https://github.com/google-research/t5x,
+ * t5x/examples/t5/t5_1_1/: TASK_FEATURE_LENGTHS of pretraining). Positions are relative, so n_positions is no limit. */
+#define T5_ENCODER_SEQ_LEN 512
+#define T5_SEQ_LEN 114
+
+/* Says how many layers there are, given those of both stacks. */
+static void set_stacks(struct model *m, int64_t encoder, int64_t decoder)
+{
+	m->encoder_layers = encoder;
+	m->layers = encoder + decoder;
+}
+
+/* "relu", or "gated-gelu" as of T5 1.1 on. */
+static void read_projection(struct hf_reader *r, struct model *m)
+{
+	const json_t *v = hf_get(r, "feed_forward_proj");
+	const char *name = v ? json_string_value(v) : "relu";
+	if (name && strcmp(name, "relu") == 0)
+		m->mlp = MLP_RELU;
+	else if (name && (strcmp(name, "gated-gelu") == 0 || strcmp(name, "gated-silu") == 0))
+		m->mlp = strcmp(name, "gated-gelu") == 0 ? MLP_GEGLU : MLP_SWIGLU;
+	else
+		hf_fail(r, "feed_forward_proj", "expected relu, gated-gelu or gated-silu");
+}
+
+/* T5, its versions 1.1 and FLAN, and mT5. */
+static void read_t5(struct hf_reader *r, struct model *m, bool gated, int64_t vocab)
+{
+	const int64_t encoder = hf_int(r, "num_layers", KEY_model_layers, 6);
+	set_stacks(m, encoder, hf_int(r, "num_decoder_layers", KEY_model_layers, encoder));
+	m->hidden = hf_int(r, "d_model", KEY_model_hidden, 512);
+	m->heads = m->kv_heads = hf_int(r, "num_heads", KEY_model_heads, gated ? 6 : 8);
+	m->head_dim = hf_int(r, "d_kv", KEY_model_head_dim, 64);
+	m->ffn_hidden = hf_int(r, "d_ff", KEY_model_ffn_hidden, gated ? 1024 : 2048);
+	m->vocab = hf_int(r, "vocab_size", KEY_model_vocab, vocab);
+	m->relative_buckets = hf_int(r, "relative_attention_num_buckets", KEY_model_relative_buckets, 32);
+	m->encoder_seq_len = T5_ENCODER_SEQ_LEN;
+	m->seq_len = T5_SEQ_LEN;
+	m->position = POS_RELATIVE;
+	m->norm = NORM_RMSNORM;
+	m->mlp = MLP_GEGLU;
+	if (!gated || hf_get(r, "feed_forward_proj"))
+		read_projection(r, m);
+	m->tied_embeddings = hf_bool(r, "tie_word_embeddings", !gated);
+}
+
+void hf_type_t5(struct hf_reader *r, struct model *m) { read_t5(r, m, false, 32128); }
+
+void hf_type_mt5(struct hf_reader *r, struct model *m) { read_t5(r, m, true, 250112); }
