@@ -248,7 +248,7 @@ bool model_layers_differ(const struct model *m)
 	for (int k = 0; k < LAYER_KIND_COUNT; k++)
 		if (n.of[k] > 0 && n.of[k] < m->layers)
 			return true;
-	return m->experts > 0 || m->global_attention_every > 0 || m->no_rope_every > 0;
+	return m->global_attention_every > 0 || m->no_rope_every > 0;
 }
 
 int64_t model_expert_capacity(const struct model *m, int64_t tokens)

@@ -84,17 +84,30 @@ const void *evaluator_find_config(struct evaluator *v, piece_measure *measure, s
 
 #define BUCKETS_A_LAYER 3
 
+/* Returns the bytes of gradients that a rank has of a layer. Parameters that a token leaves out are experts'. */
+static double layer_gradients_B(const struct config *c)
+{
+	const struct model *m = &c->model;
+	const double all = (double)model_parameters(m), left_out = all - (double)model_active_parameters(m),
+		     experts = m->experts > m->experts_per_token
+	                               ? left_out * (double)m->experts / (double)(m->experts - m->experts_per_token)
+	                               : 0;
+	return ((all - experts) / (double)c->parallel.tensor +
+		       experts / (double)(c->parallel.expert * c->parallel.expert_tensor)) /
+	       (double)m->layers * dtype_bytes(dtype_stored(c->train.grad_dtype));
+}
+
 /* True for layers that differ in their ops, or in the order of them. */
 static bool layers_differ(const struct config *c)
 {
 	const struct parallel *p = &c->parallel;
 	const bool some_recompute = c->train.recompute_layers > 0 && c->train.recompute_layers < c->model.layers;
 	const bool reduces = p->data * p->context > 1 && strategy_has(p->strategy, STRATEGY_BUCKETS);
-	const double layer_B = (double)model_parameters(&c->model) / (double)(c->model.layers * p->tensor) *
-	                       dtype_bytes(dtype_stored(c->train.grad_dtype));
-	const bool spans = reduces && p->bucket_B * BUCKETS_A_LAYER >
-	                                      layer_B; /* a bucket that spans layers comes at another place in each */
-	return some_recompute || spans || model_layers_differ(&c->model);
+	const bool spans = reduces &&
+	                   p->bucket_B * BUCKETS_A_LAYER >
+	                           layer_gradients_B(c); /* a bucket that spans layers comes at another place in each */
+	const bool parts = c->model.experts > 0 && strategy_fits(p->strategy, STRATEGY_CUTS_GRADIENTS, STRATEGY_UNITS);
+	return some_recompute || spans || parts || model_layers_differ(&c->model);
 }
 
 /* True for a pipeline whose stages differ, or whose actions are not those that pieces are measured on. True, too, for a
@@ -111,7 +124,7 @@ static bool stages_differ(const struct config *c)
 	                    c->stack.stage_split == SPLIT_COST;
 	const bool cut = strategy_has(p->strategy, STRATEGY_CUTS_GRADIENTS);
 	const bool apart = p->order[DIM_COUNT - 1] != DIM_PP; /* replicas lie further apart than in a short pipeline */
-	return casts || uneven || cut || apart || p->pipeline > CONFIG_MAX_STAGES /* of a walk */;
+	return casts || uneven || cut || apart || p->expert_overlap || p->pipeline > CONFIG_MAX_STAGES /* of a walk */;
 }
 
 bool evaluator_folds(const struct evaluator *v, const struct config *c)

@@ -25,7 +25,7 @@ static void static_config(const struct config *c, int64_t layers, struct config 
 	out->train.recompute = REC_NONE;
 	out->train.recompute_layers = 0;
 	out->train.global_batch = c->parallel.data;
-	out->parallel.sequence_parallel = false;
+	out->parallel.sequence_parallel &= c->model.experts > 0; /* experts beside tensor ranks need it */
 	out->data.bytes = inputs_B(c, 1);
 }
 
@@ -55,7 +55,7 @@ static const int64_t fewer_shards = 8, more_shards = 64;
 static bool is_cut(const struct config *c)
 {
 	const struct parallel *p = &c->parallel;
-	return p->data >= fewer_shards && p->context == 1 &&
+	return p->data >= fewer_shards && p->context == 1 && c->model.experts == 0 &&
 	       strategy_fits(p->strategy, STRATEGY_CUTS_GRADIENTS, STRATEGY_REPLICAS);
 }
 

@@ -6,6 +6,7 @@
 
 #include "sim/price/cost.h"
 #include "sim/engine/stragglers.h"
+#include "step/inputs.h"
 
 /* ---- what micro-batches in flight keep ---- */
 
@@ -175,14 +176,62 @@ static int64_t state_shards(const struct config *c)
 	return strategy_has(c->parallel.strategy, STRATEGY_CUTS_STATES) ? c->parallel.data * c->parallel.context : 1;
 }
 
+/* Static memory of either end with experts: their states are cut among other ranks than the rest. */
+struct static_pieces {
+	struct line of_B[END_COUNT];
+};
+
+static void static_config(const struct config *c, int64_t layers, struct config *out)
+{
+	pieces_data_config(c, layers, out);
+	out->train.micro_batch = 1;
+	out->train.global_batch = c->parallel.data;
+	out->train.recompute = REC_NONE;
+	out->train.recompute_layers = 0;
+	out->data.bytes = inputs_B(c, 1);
+}
+
+static enum status measure_static(struct evaluator *v, void *piece, struct error *e)
+{
+	struct static_pieces *out = piece;
+	struct short_run run[2];
+	for (int i = 0; i < 2; i++) {
+		static_config(&v->plan, 1 + i, &v->small);
+		enum status st = pieces_run_short(v, READ_MEMORY, &run[i], e);
+		if (st)
+			return st;
+	}
+	for (int s = 0; s < END_COUNT; s++)
+		out->of_B[s] = line_through(1, run[0].stage[s].static_B, run[1].stage[s].static_B);
+	return ST_OK;
+}
+
 /* A strategy that cuts the optimizer's state also keeps the reduced gradients' part, unless the stack places it inside
  * the whole ones. */
-static double static_B(const struct config *c, const struct block_pieces *b, int end, int64_t layers)
+static double cut_static_B(const struct config *c, const struct block_pieces *b, int end, int64_t layers)
 {
 	const double shards = (double)state_shards(c);
 	const double part_B = c->stack.shard_inside ? 0 : line_at(b->gradients_B[end], layers) / shards,
 		     cut_B = shards > 1 ? part_B - line_at(b->optimizer_B[end], layers) * (1 - 1 / shards) : 0;
 	return line_at(b->static_B[end], layers) + cut_B;
+}
+
+/* Fills the static memory of either end. */
+static enum status find_static(struct evaluator *v, const struct block_pieces *b, double static_B[END_COUNT],
+	struct error *e)
+{
+	const struct config *c = &v->plan;
+	const int64_t layers = c->model.layers / c->parallel.pipeline;
+	const struct static_pieces *whole = NULL;
+	if (c->model.experts > 0) {
+		static_config(c, 1, &v->small);
+		whole = evaluator_find_config(v, measure_static, sizeof *whole, e);
+		if (!whole)
+			return e->status;
+	}
+	for (int s = 0; s < END_COUNT; s++)
+		static_B[s] = whole ? line_at(whole->of_B[s], layers) : cut_static_B(c, b, s, layers);
+	return ST_OK;
 }
 
 /* Returns the elements of the activations that a stage passes on, or of their gradients. */
@@ -205,20 +254,24 @@ static double unacknowledged_B(const struct config *c, const struct block_pieces
 	return more > 0 ? more * (double)message_elements(c) * dtype_bytes(dtype_stored(c->train.dtype)) : 0;
 }
 
-/* Fills memory_B and fits. most_kept_B: peak_kept_B of either end. mem NULL: without the memory that passes through.
+/* What a stage holds: its static memory, and the most that micro-batches in flight keep (peak_kept_B). */
+struct stage_holds {
+	double static_B[END_COUNT], most_kept_B[END_COUNT];
+};
+
+/* Fills memory_B and fits. mem NULL: without the memory that passes through.
  * d NULL: without the peak at the step's ends. */
-static void pipeline_memory(const struct evaluator *v, const struct block_pieces *b,
-	const double most_kept_B[END_COUNT], const struct memory_pieces *mem, const struct data_pieces *d,
-	struct evaluation *out)
+static void pipeline_memory(const struct evaluator *v, const struct block_pieces *b, const struct stage_holds *holds,
+	const struct memory_pieces *mem, const struct data_pieces *d, struct evaluation *out)
 {
 	const struct config *c = &v->plan;
 	const int64_t layers = c->model.layers / c->parallel.pipeline;
 	double peak_B = 0;
 	for (int s = 0; s < END_COUNT; s++) {
-		double kept_B = most_kept_B[s];
+		double kept_B = holds->most_kept_B[s];
 		if (mem && s == END_FIRST)
 			kept_B += unacknowledged_B(c, b, mem, kept_B);
-		peak_B = fmax(peak_B, fmax((mem ? mem->passing_B[s] : 0) + kept_B + static_B(c, b, s, layers),
+		peak_B = fmax(peak_B, fmax((mem ? mem->passing_B[s] : 0) + kept_B + holds->static_B[s],
 					      d ? line_at(d->least_B[s], layers) : 0));
 	}
 	evaluator_set_memory(v, peak_B, out);
@@ -364,27 +417,28 @@ static void compose(const struct evaluator *v, const struct block_pieces *b, con
 enum status evaluate_pipeline(struct evaluator *v, struct evaluation *out, struct error *e)
 {
 	const struct block_pieces *b = pieces_find_block(v, e);
-	double further_s, most_kept_B[END_COUNT];
-	if (!b)
+	struct stage_holds holds;
+	double further_s;
+	if (!b || find_static(v, b, holds.static_B, e))
 		return e->status;
 	for (int s = 0; s < END_COUNT; s++)
-		if ((most_kept_B[s] = peak_kept_B(&v->plan, b, s, e)) < 0)
+		if ((holds.most_kept_B[s] = peak_kept_B(&v->plan, b, s, e)) < 0)
 			return e->status;
-	pipeline_memory(v, b, most_kept_B, NULL, NULL, out);
+	pipeline_memory(v, b, &holds, NULL, NULL, out);
 	if (!out->fits)
 		return ST_OK;
 	memory_config(&v->plan, &v->small);
 	const struct memory_pieces *mem = evaluator_find_config(v, measure_memory, sizeof *mem, e);
 	if (!mem)
 		return e->status;
-	pipeline_memory(v, b, most_kept_B, mem, NULL, out);
+	pipeline_memory(v, b, &holds, mem, NULL, out);
 	if (!out->fits)
 		return ST_OK;
 	pieces_data_config(&v->plan, 1, &v->small);
 	const struct data_pieces *d = evaluator_find_config(v, measure_data, sizeof *d, e);
 	if (!d)
 		return e->status;
-	pipeline_memory(v, b, most_kept_B, mem, d, out);
+	pipeline_memory(v, b, &holds, mem, d, out);
 	if (!out->fits)
 		return ST_OK;
 	const double *ends_s = find_walk(v, b, e);

@@ -57,19 +57,12 @@ static bool is_head(const struct op *op)
 	return op->layer < 0 && is_work(op) && (op_class_of(op) == CLASS_LOSS || op_class_of(op) == CLASS_GEMM);
 }
 
-/* The groups that lie in a node. A pass waits so long for groups across nodes that the next pass may hide the wait:
- * they count as nothing. */
-struct in_node {
-	bool tensor, context;
-};
-
-/* Returns the least time of an op. Casts, fills, copies and the host's work take none: some strategies do without. */
-static double least_time_s(const struct op *op, const struct op_cost *c, const struct in_node *in_node)
+/* Returns the least time of an op. Casts, fills, copies and the host's work take none: some strategies do without. A
+ * pass waits so long for groups of more than `near` ranks that the next pass may hide it: they take none. */
+static double least_time_s(const struct op *op, const struct op_cost *c, const struct mesh *mesh, int64_t near)
 {
-	return is_work(op) || (op->lane == LANE_MODEL_COMM &&
-				      (op->group == DIM_TP ? in_node->tensor : in_node->context))
-	               ? c->alone_s
-	               : 0;
+	const bool waits = op->lane == LANE_MODEL_COMM && mesh->size[op->group] * mesh->stride[op->group] <= near;
+	return is_work(op) || waits ? c->alone_s : 0;
 }
 
 struct bound_run {
@@ -104,7 +97,7 @@ static bool begins_layer(const struct role *r, const struct op *op, struct leadi
 
 /* Starts every op as soon as its lane and its dependencies allow, and gives it its time alone: nothing in the engine is
  * earlier. hides: collectives with which a layer begins take no time (bound_run.hidden). */
-static enum status run_alone(const struct role *r, const struct prices *prices, const struct in_node *in_node,
+static enum status run_alone(const struct role *r, const struct prices *prices, const struct mesh *mesh, int64_t near,
 	bool hides, struct bound_run *out, struct error *e)
 {
 	double lane_s[LANE_COUNT] = {0}, *end_s = calloc(r->ops.n + 1, sizeof *end_s);
@@ -115,7 +108,7 @@ static enum status run_alone(const struct role *r, const struct prices *prices, 
 	for (size_t i = 0; i < r->ops.n; i++) {
 		const struct op *op = &r->ops.at[i];
 		const struct op_cost *c = &prices->different.at[prices->of_op[i]];
-		const double op_s = begins_layer(r, op, &leading) && hides ? 0 : least_time_s(op, c, in_node);
+		const double op_s = begins_layer(r, op, &leading) && hides ? 0 : least_time_s(op, c, mesh, near);
 		double start_s = lane_s[op->lane];
 		for (uint32_t d = 0; d < op->n_dep; d++)
 			start_s = fmax(start_s, end_s[r->deps.at[op->dep0 + d]]);
@@ -139,7 +132,8 @@ static enum status run_alone(const struct role *r, const struct prices *prices, 
 		pass->layer = op->layer;
 		pass->work_s += op_s;
 		pass->to_s = end_s[i];
-		const double weights_s = op->phase == PHASE_BACKWARD && op->kind == OP_GEMM && (op->flags & OP_TRANS_A)
+		const double weights_s = op->phase == PHASE_BACKWARD && op_class_of(op) == CLASS_GEMM &&
+		                                         (op->flags & OP_TRANS_A)
 		                                 ? op_s
 		                                 : 0;
 		pass->weights_s += weights_s;
@@ -161,11 +155,11 @@ static enum status run_layers(const struct evaluator *v, struct bound_run *out, 
 	enum status st = program_build(c, &p, e);
 	struct layout l;
 	struct bound_run hidden;
-	const struct in_node in_node = {c->parallel.tensor <= rates->devices_per_node,
-		c->parallel.tensor * c->parallel.context <= rates->devices_per_node};
+	/* where exchanges of experts run behind another micro-batch, that one may fill any wait */
+	const int64_t near = v->plan.parallel.expert_overlap ? 0 : rates->devices_per_node;
 	if (!st && !(st = price_role(p, &p->roles[0], rates, &prices, e)) &&
-		!(st = run_alone(&p->roles[0], &prices, &in_node, true, &hidden, e)) &&
-		!(st = run_alone(&p->roles[0], &prices, &in_node, false, out, e)) &&
+		!(st = run_alone(&p->roles[0], &prices, &p->mesh, near, true, &hidden, e)) &&
+		!(st = run_alone(&p->roles[0], &prices, &p->mesh, near, false, out, e)) &&
 		!(st = layout_peak(&p->roles[0], &l, e))) {
 		memcpy(out->hidden, hidden.pass, sizeof out->hidden);
 		out->static_B = pieces_static_B(&p->roles[0], COMP_KIND_COUNT);
@@ -177,20 +171,22 @@ static enum status run_layers(const struct evaluator *v, struct bound_run *out, 
 	return st;
 }
 
-/* Fills the config of one replica without a pipeline, of so many layers. */
+/* Fills the config of so many layers without a pipeline, on so few replicas as share the experts. */
 static void short_config(const struct config *c, int64_t layers, struct config *out)
 {
 	struct parallel *p = &out->parallel;
 	*out = *c;
 	out->model.layers = layers;
 	out->train.recompute_layers = c->train.recompute == REC_NONE ? 0 : layers;
-	out->train.global_batch = c->train.micro_batch;
 	out->micro_batches = 1;
 	p->strategy = STRAT_NONE;
-	p->pipeline = p->virtual_stages = p->data = p->shard = 1;
+	p->expert_overlap = false;
+	p->pipeline = p->virtual_stages = 1;
+	p->data = p->shard = pieces_replicas(c);
+	out->train.global_batch = c->train.micro_batch * p->data;
 	p->schedule = SCHED_1F1B;
 	p->n_layers_per_stage = 0;
-	out->ranks = p->tensor * p->context;
+	out->ranks = p->tensor * p->context * p->data;
 }
 
 #define SHORT_LAYERS 2
@@ -235,8 +231,8 @@ static enum status measure_layer(struct evaluator *v, void *piece, struct error 
 static const struct layer_bound *find_layer(struct evaluator *v, enum recompute recompute, struct error *e)
 {
 	const struct parallel *p = &v->plan.parallel;
-	const int64_t key[] = {p->tensor, p->sequence_parallel, p->tensor_overlap, p->context,
-		v->plan.train.micro_batch, recompute};
+	const int64_t key[] = {p->tensor, p->sequence_parallel, p->tensor_overlap, p->context, p->expert,
+		p->expert_tensor, p->expert_overlap, v->plan.train.micro_batch, recompute};
 	v->plan.train.recompute = recompute;
 	return evaluator_find(v, measure_layer, sizeof(struct layer_bound), key, sizeof key, e);
 }
@@ -255,12 +251,13 @@ static enum status measure_comm(struct evaluator *v, void *piece, struct error *
 			small->parallel.strategy = p->strategy;
 			small->parallel.data = p->data;
 			small->parallel.shard = p->shard;
-			small->parallel.sequence_parallel = small->parallel.tensor_overlap = false;
+			small->parallel.sequence_parallel &= v->plan.model.experts > 0;
+			small->parallel.tensor_overlap = false;
 			small->train.micro_batch = 1;
 			small->data.bytes = inputs_B(&v->plan, 1);
 			small->micro_batches = 1 + again;
 			small->train.global_batch = p->data * (1 + again);
-			small->ranks *= p->data;
+			small->ranks = p->tensor * p->context * p->data;
 			enum status st = run_layers(v, &run[k], e);
 			if (st)
 				return st;
@@ -276,7 +273,8 @@ static enum status measure_comm(struct evaluator *v, void *piece, struct error *
 static const struct comm_bound *find_comm(struct evaluator *v, struct error *e)
 {
 	const struct parallel *p = &v->plan.parallel;
-	const int64_t key[] = {p->tensor, p->context, p->data, p->shard, p->strategy, p->reshard_after_forward};
+	const int64_t key[] = {p->tensor, p->context, p->expert, p->expert_tensor, p->data, p->shard, p->strategy,
+		p->reshard_after_forward};
 	v->plan.train.recompute = REC_NONE;
 	return evaluator_find(v, measure_comm, sizeof(struct comm_bound), key, sizeof key, e);
 }

@@ -20,21 +20,31 @@ static void two_stages(const struct config *c, int64_t layers, int64_t micro_bat
 	out->parallel.virtual_stages = 1;
 	out->parallel.n_layers_per_stage = 0;
 	out->parallel.schedule = SCHED_GPIPE;
+	out->stack.stage_split = SPLIT_EVEN; /* by cost, a large vocabulary's head would take layers from its stage */
 }
 
 void pieces_forget_buckets(struct config *c) { c->parallel.bucket_B = c->parallel.first_bucket_B = 25 * MIB_B; }
+
+int64_t pieces_replicas(const struct config *c)
+{
+	const struct parallel *p = &c->parallel;
+	int64_t replicas = 1;
+	while (p->tensor * p->context * replicas % (p->expert * p->expert_tensor) != 0)
+		replicas++;
+	return replicas;
+}
 
 void pieces_block_config(const struct config *c, int64_t layers, int64_t micro_batches, struct config *out)
 {
 	two_stages(c, layers, micro_batches, out);
 	struct parallel *p = &out->parallel;
 	p->strategy = STRAT_NONE;
-	p->data = p->shard = 1;
+	p->data = p->shard = pieces_replicas(c);
 	p->overlap = true;
-	pieces_forget_buckets(out); /* there are no replicas */
+	pieces_forget_buckets(out); /* replicas share experts alone */
 	out->train.reduce_dtype = out->train.grad_dtype;
-	out->train.global_batch = micro_batches * c->train.micro_batch;
-	out->ranks = 2 * p->tensor * p->context;
+	out->train.global_batch = micro_batches * c->train.micro_batch * p->data;
+	out->ranks = 2 * p->tensor * p->context * p->data;
 }
 
 void pieces_data_config(const struct config *c, int64_t layers, struct config *out)

@@ -16,8 +16,8 @@
 #include "sim/search/evaluate.h"
 #include "step/plan.h"
 
-/* Plans without a bound (mixtures of experts) are each predicted, up to so many. Those that differ from the config in
- * the fewest keys come first; the others are left. */
+/* Plans without a bound (models whose layers differ) are each predicted, up to so many. Those that differ from the
+ * config in the fewest keys come first; the others are left. */
 #define SEARCH_UNBOUNDED 400
 
 /* Plans that the evaluator cannot put together from pieces are simulated, those with the least bounds first, up to so

@@ -14,6 +14,7 @@
 
 #define PLANS 200
 #define STEP_ERROR 0.01
+#define EXPERTS_ERROR 0.11 /* of a few plans with experts (of 2,400 plans 12, the worst 10.4 % off) */
 #define MEMORY_ERROR 0.01
 #define MEMORY_USUAL \
 	0.001 /* but for a few, of short stages whose peak lies at another place in the schedule (of 1,600 plans 14, \
@@ -24,7 +25,12 @@ static const char *const systems[] = {"dgx-a100", "dgx-h100", "aws-p4d", "azure-
 static const char *const models[] = {"layers: 24, hidden: 4096, heads: 32, vocab: 51200, seq_len: 2048",
 	"layers: 16, hidden: 6144, heads: 48, vocab: 51200, seq_len: 2048, tied_embeddings: false",
 	"layers: 16, hidden: 8192, heads: 64, kv_heads: 8, ffn_hidden: 28672, vocab: 128256, seq_len: 4096, mlp: "
-	"swiglu, norm: rmsnorm, position: rope, bias: false, tied_embeddings: false"};
+	"swiglu, norm: rmsnorm, position: rope, bias: false, tied_embeddings: false",
+	"layers: 16, hidden: 4096, heads: 32, kv_heads: 8, ffn_hidden: 14336, vocab: 32000, seq_len: 4096, mlp: swiglu, "
+	"norm: rmsnorm, position: rope, bias: false, tied_embeddings: false, experts: 8, experts_per_token: 2",
+	"layers: 24, hidden: 2048, heads: 32, kv_heads: 8, ffn_hidden: 768, vocab: 151936, seq_len: 4096, mlp: swiglu, "
+	"norm: rmsnorm, position: rope, bias: false, tied_embeddings: false, experts: 64, experts_per_token: 8"};
+#define DENSE 3 /* of the models */
 static const char *const stacks[] = {"megatron-core", "pytorch-ddp", "megatron-deepspeed", "pytorch-fsdp", "nanotron"};
 
 static void random_plan(unsigned system, char *text, size_t size, int64_t *ranks)
@@ -34,8 +40,11 @@ static void random_plan(unsigned system, char *text, size_t size, int64_t *ranks
 				 *const flat[] = {"ddp", "zero1", "zero2", "fsdp"};
 	const unsigned tensor = 1u << random_below(4), pipeline = 1u << random_below(4), data = 1u << random_below(4),
 		       schedule = pipeline > 1 ? random_below(4) : 1, micro = 1u << random_below(2);
-	static const char *const recompute[] = {"none", "full",
+	static const char *const recompute[] = {"none", "full", "selective, recompute_modules: [layernorm, core_attn]",
 		"selective, recompute_modules: [mlp, layernorm, core_attn]"};
+	const unsigned model = random_below(COUNT(models)),
+		       expert = model < DENSE ? 1 : 1u << random_below(4), /* of at most the stage's ranks */
+		experts = expert <= tensor * data ? expert : tensor * data;
 	const unsigned virtual = schedule == 2 ? 2 : 1,
 		       micros = pipeline * (1 + random_below(4)) * (schedule == 2 ? 1 : 1 + random_below(2));
 	(void)system;
@@ -44,14 +53,14 @@ static void random_plan(unsigned system, char *text, size_t size, int64_t *ranks
 		"model: {%s}\n"
 		"train: {stack: %s, dtype: bf16, micro_batch: %u, global_batch: %u, recompute: %s}\n"
 		"parallel: {strategy: %s, tensor: %u, sequence_parallel: %s, pipeline: %u, virtual_stages: %u, "
-		"schedule: %s, overlap: %s}\n",
-		models[random_below(3)], stacks[random_below(5)], micro, micro * data * micros,
-		recompute[random_below(3)],
+		"schedule: %s, overlap: %s, expert: %u}\n",
+		models[model], stacks[random_below(5)], micro, micro * data * micros,
+		recompute[random_below(model < DENSE ? 4 : 3)],
 		data == 1      ? "none"
 		: pipeline > 1 ? pipelined[random_below(2)]
 			       : flat[random_below(4)],
 		tensor, tensor > 1 && random_below(2) ? "true" : "false", pipeline, virtual, schedules[schedule],
-		data == 1 || random_below(3) ? "true" : "false");
+		data == 1 || random_below(3) ? "true" : "false", experts);
 }
 
 static bool predicted(const struct config *c, int64_t ranks, const char *system, struct result *out, struct error *e)
@@ -75,7 +84,7 @@ static bool predicted(const struct config *c, int64_t ranks, const char *system,
 	return good;
 }
 
-static int unusual;
+static int unusual, unusual_step;
 
 static void compare(struct evaluator *v, const char *text, int64_t ranks, const char *system, int *timed, int *folded)
 {
@@ -95,6 +104,7 @@ static void compare(struct evaluator *v, const char *text, int64_t ranks, const 
 		*timed += quick.fits;
 		*folded += quick.folded;
 		unusual += fabs(memory) > MEMORY_USUAL;
+		unusual_step += fabs(step) > STEP_ERROR;
 		if (fabs(memory) > MEMORY_ERROR || fabs(step) > STEP_ERROR || getenv("ALL"))
 			fprintf(stderr,
 				"%s on %s, %lld ranks%s: step %.5g, predicted %.5g (%+.2f %%); memory %.5g GB, "
@@ -105,7 +115,7 @@ static void compare(struct evaluator *v, const char *text, int64_t ranks, const 
 		CU_ASSERT_TRUE(quick.legal);
 		CU_ASSERT_TRUE(fits || (double)quick.memory_B <= (double)full->memory.total_B * (1 + MEMORY_ERROR));
 		CU_ASSERT_TRUE(fabs(memory) <= MEMORY_ERROR);
-		CU_ASSERT_TRUE(fabs(step) <= STEP_ERROR);
+		CU_ASSERT_TRUE(fabs(step) <= (c->model.experts > 0 ? EXPERTS_ERROR : STEP_ERROR));
 	}
 	free(full);
 	free(c);
@@ -137,6 +147,7 @@ static void test_plans(void)
 	printf("(%d of %d fit) ", timed, tried);
 	CU_ASSERT_TRUE(timed > tried / 4);
 	CU_ASSERT_TRUE(unusual <= UNUSUAL_MOST);
+	CU_ASSERT_TRUE(unusual_step <= UNUSUAL_MOST);
 }
 
 /* It is predicted, not put together from pieces. */

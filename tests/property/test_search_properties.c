@@ -60,14 +60,14 @@ static void random_problem(struct problem *p)
 	snprintf(p->line, sizeof p->line, "gpu:%u %s nic:1x100Gb/s", per_node, pick(gpus, 4));
 	snprintf(p->text, sizeof p->text,
 		"model: {layers: %u, hidden: %u, heads: %u, vocab: %u, seq_len: %u, tied_embeddings: %s, mlp: %s, "
-		"position: rope}\n"
+		"position: rope%s}\n"
 		"train: {stack: %s, dtype: %s, micro_batch: 1, global_batch: %lld, recompute: %s, attention: %s}\n"
 		"parallel: {strategy: %s}\n"
 		"cluster: {system: \"%s\", nodes: %u}\n",
 		layers, 128 * heads, heads, 1024 * (8 + below(24)), 1024u << below(2), below(2) ? "true" : "false",
-		below(2) ? "swiglu" : "gelu", pick(stacks, 4), strstr(p->line, "v100") ? "fp16" : "bf16",
-		(long long)p->ranks * (1 + below(2)), pick(recomputes, 2), pick(attentions, 4), pick(strategies, 4),
-		p->line, nodes);
+		below(2) ? "swiglu" : "gelu", below(3) ? "" : ", experts: 8, experts_per_token: 2", pick(stacks, 4),
+		strstr(p->line, "v100") ? "fp16" : "bf16", (long long)p->ranks * (1 + below(2)), pick(recomputes, 2),
+		pick(attentions, 4), pick(strategies, 4), p->line, nodes);
 	if (config_parse(p->text, strlen(p->text), "problem", NULL, 0, &p->config, &e) ||
 		machine_load(p->line, nodes, 0, &p->machine, &e))
 		die(p, &e);
@@ -202,14 +202,16 @@ static void check_lower_bound(const struct problem *p, struct search_space *s, s
 /* Of a model whose plans are put together from pieces. */
 static void test_large_floors(void)
 {
-	static const char *const models[] = {"llama3-70b", "gpt3-175b, vocab_padding: 128", "llama3-8b"},
-				 *const stacks[] = {"megatron-core", "megatron-deepspeed", "pytorch-fsdp"};
+	static const char *const models[] = {"llama3-70b", "gpt3-175b, vocab_padding: 128", "llama3-8b", "mixtral-8x7b",
+		"qwen3-30b-a3b"},
+				 *const stacks[] = {"megatron-core", "megatron-deepspeed", "pytorch-fsdp",
+					 "megatron-core", "megatron-core"};
 	int bounded = 0;
 	double tightest = 0;
 	struct problem *p = malloc(sizeof *p);
 	struct search_space *s = malloc(sizeof *s);
 	CU_ASSERT_TRUE_FATAL(p && s);
-	for (int i = 0; i < 3; i++) {
+	for (unsigned i = 0; i < COUNT(models); i++) {
 		struct evaluator *v = NULL;
 		struct error e = {0};
 		p->ranks = 128;
