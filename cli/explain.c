@@ -81,8 +81,7 @@ static enum status collective_row(const struct program *p, const struct op *op, 
 {
 	int64_t size = op_group_size(&p->mesh, op), stride = p->mesh.stride[op->group];
 	double S = (double)op->collective.elements * dtype_bytes((enum dtype)op->dtype);
-	struct collective_price price = collective_price(rates, (enum collective)op->coll, size, stride,
-		p->config.collectives, S);
+	struct collective_price price = collective_price_of(rates, op, size, stride, p->config.collectives, S);
 	struct group g;
 	bool known = rates_group(rates, size, stride, &g, NULL) == ST_OK && g.ring_Bps > 0;
 	char bytes[QUANTITY_MAX], time[QUANTITY_MAX], channels[24] = "";

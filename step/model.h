@@ -102,6 +102,11 @@ struct model {
 	int64_t experts, experts_per_token, shared_experts, moe_ffn_hidden, moe_layer_freq;
 	int64_t first_dense_layers; /* layers without experts before the first with them (DeepSeek-V3: 3) */
 	double capacity_factor;
+	/* Node-limited routing (DeepSeek-AI 2024, DeepSeek-V3, arXiv:2412.19437, section 2.1.2): a token's experts are
+	 * in groups_per_token of expert_groups groups of neighbours; 0: anywhere. router_bias: each expert has a number
+	 * that is added to its logit for the choice alone, and that moves against its load after each step. */
+	int64_t expert_groups, groups_per_token;
+	bool router_bias;
 	/* Layers of one branch each, a letter each, repeated: M (Mamba-2), * (attention), - (MLP), E (experts), as
 	 * Nemotron-H writes them (NVIDIA 2025, arXiv:2504.03624; its hybrid_override_pattern). "": none. */
 	char layer_pattern[LAYER_PATTERN];

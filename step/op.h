@@ -302,6 +302,8 @@ struct op_vector {
 struct op_collective {
 	int64_t elements; /* of the full buffer: all-gather: out; reduce-scatter: in; all-reduce: both */
 	int64_t tensors;  /* all-gather of updated weights: tensors that are copied back rank by rank, or 0 */
+	int64_t crossing; /* alltoall of rows that go to each host once, and there on to their members: elements of the
+	                     full buffer of the first exchange, between the members of one place on each host; else 0 */
 };
 
 /* COLLECTIVE between pipeline stages: coordinates along DIM_PP. */

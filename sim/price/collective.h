@@ -31,6 +31,12 @@ collective_pricer collective_price;
 double collective_time_s(const struct rates *r, enum collective c, int64_t size, int64_t stride,
 	double bytes); /* of a free choice */
 
+/* The same of an op, whose rows may go to each host once (struct op_collective). `bytes`: as above. */
+struct collective_price collective_price_of(const struct rates *r, const struct op *op, int64_t size, int64_t stride,
+	struct collective_choice forced, double bytes);
+struct collective_price price_once_a_host(const struct rates *r, int64_t size, int64_t stride,
+	struct collective_choice forced, double bytes, double crossing_B);
+
 /* The pricers. price_flat runs one algorithm over all ranks of the group. Its time is the profile's curve
  * "<collective>.<size>" where there is one (of a GPU's profile only those measured inside one host, for groups inside
  * one, or between hosts, for groups between them). Else it comes from the curve of the nearest size k: a

@@ -313,7 +313,7 @@ static enum status cost_collective(const struct program *p, const struct op *op,
 	const struct collective_choice forced = p->config.collectives;
 	const int64_t parts = message_parts(p, op, r);
 	const double bytes = (double)op->collective.elements * dtype_bytes(op->dtype);
-	struct collective_price price = collective_price(r, c, size, stride, forced, bytes / (double)parts);
+	struct collective_price price = collective_price_of(r, op, size, stride, forced, bytes / (double)parts);
 	price.time_s += collective_time_s(r, COLL_ALL_GATHER, parts, p->mesh.stride[DIM_TP], bytes);
 	if (r->compute_capability <= 0 &&
 		(forced.protocol != PROTO_AUTO || !algorithm_traits[forced.algorithm].portable))

@@ -1,4 +1,6 @@
-/* All-reduce in two levels: a reduce-scatter inside each host, an all-reduce of the parts across hosts by rings of one
+/* Collectives in two levels: all-reduce, and an all-to-all of rows that go to each host once.
+ *
+ * All-reduce: a reduce-scatter inside each host, an all-reduce of the parts across hosts by rings of one
  * rank a host, and an all-gather inside each host. The groups of a level run at once, the levels one after another:
  *
  *   T(S) = T_reduce_scatter(g, S) + T_all_reduce(h, S/g) + T_all_gather(g, S)      g ranks on each of h hosts
@@ -46,4 +48,31 @@ struct collective_price price_hierarchical(const struct rates *r, enum collectiv
 	}
 	p.bound = latency_bound_s > p.time_s / 2 ? BOUND_LATENCY : BOUND_LINK;
 	return p;
+}
+
+/* The ranks of one place on each host exchange rows, one for each host, while those of a host pass on what has come
+ * (DeepEP, docs/legacy.md: kernels that forward from RDMA to NVLink): so the longer of both counts. */
+struct collective_price price_once_a_host(const struct rates *r, int64_t size, int64_t stride,
+	struct collective_choice forced, double bytes, double crossing_B)
+{
+	const int64_t here = ranks_a_host(r, size, stride);
+	if (here == 0)
+		return collective_price(r, COLL_ALLTOALL, size, stride, forced, bytes);
+	const struct collective_price across = price_flat(r, COLL_ALLTOALL, size / here, r->devices_per_node, forced,
+					      crossing_B),
+				      inside = price_flat(r, COLL_ALLTOALL, here, stride, forced, bytes);
+	struct collective_price p = across.time_s >= inside.time_s ? across : inside;
+	p.rel_sigma = fmax(across.rel_sigma, inside.rel_sigma);
+	p.measured = across.measured && inside.measured;
+	p.algorithm = "once a host";
+	return p;
+}
+
+struct collective_price collective_price_of(const struct rates *r, const struct op *op, int64_t size, int64_t stride,
+	struct collective_choice forced, double bytes)
+{
+	const bool once = op->coll == COLL_ALLTOALL && op->collective.crossing > 0;
+	return once ? price_once_a_host(r, size, stride, forced, bytes,
+			      (double)op->collective.crossing * dtype_bytes((enum dtype)op->dtype))
+	            : collective_price(r, (enum collective)op->coll, size, stride, forced, bytes);
 }

@@ -234,12 +234,14 @@ int32_t build_exchange(struct builder *b, enum collective coll, enum mesh_dim gr
 	return out;
 }
 
-int32_t build_swap(struct builder *b, const char *what, int32_t x, int64_t outer, int64_t inner, int64_t cols)
+int32_t build_swap(struct builder *b, const char *what, int32_t x, enum dtype dt, int64_t outer, int64_t inner,
+	int64_t cols)
 {
 	if (outer == 1 || inner == 1)
 		return x;
 	struct op op = build_new(b, OP_SWAP, what);
-	int32_t y = build_act(b, outer * inner, cols);
+	int32_t y = build_buffer(b, COMP_ACTIVATIONS, dt, outer * inner * cols, false);
+	op.dtype = op.out_dtype = (uint8_t)dt;
 	op.swap.outer = outer;
 	op.swap.inner = inner;
 	op.swap.cols = cols;
@@ -345,6 +347,7 @@ static void build_step(struct builder *b)
 	b->micro = NONE;
 	b->phase = PHASE_OPTIMIZER;
 	build_optimizer(b);
+	build_router_bias(b);
 	feed_end(b);
 }
 

@@ -351,7 +351,8 @@ void build_all_reduce(struct builder *b, enum mesh_dim group, enum lane lane, en
 int32_t build_exchange(struct builder *b, enum collective coll, enum mesh_dim group, int32_t in, int64_t rows,
 	int64_t cols, const char *what);
 /* Returns x [outer, inner, cols] as [inner, outer, cols]: x itself where that is the same. */
-int32_t build_swap(struct builder *b, const char *what, int32_t x, int64_t outer, int64_t inner, int64_t cols);
+int32_t build_swap(struct builder *b, const char *what, int32_t x, enum dtype dt, int64_t outer, int64_t inner,
+	int64_t cols);
 /* Fills a view with zeros. */
 void build_fill(struct builder *b, struct view v, enum dtype dt, int64_t elements, const char *what);
 void build_cast(struct builder *b, struct view x, enum dtype from, struct view y, enum dtype to, int64_t elements,
@@ -587,6 +588,10 @@ int32_t moe_forward(struct builder *b, struct acts *a, int32_t normed);
 /* Appends the shared experts' forward pass once more. */
 void moe_again_shared(struct builder *b, struct acts *a);
 int32_t moe_backward(struct builder *b, struct acts *a, int32_t dout);
+/* Appends the sum of the experts' loads over all ranks and the step of router_bias (Megatron-Core,
+ * distributed/finalize_model_grads.py: _update_router_expert_bias). */
+void build_router_bias(struct builder *b);
+
 /* ---- context.c: attention where each rank has a part of the sequence ---- */
 
 void context_attention(struct builder *b, struct acts *a);
@@ -600,6 +605,8 @@ int32_t context_attention_grad(struct builder *b, const struct acts *a, int32_t 
 
 /* True where this layer's products run in a format narrower than 16 bits. */
 bool narrow_here(const struct builder *b);
+/* Says that a buffer already has that format. */
+void narrow_is_own(struct builder *b, int32_t buffer);
 /* Returns a copy of `v` in that format, and makes it where there is none yet. */
 struct view narrow_copy_of(struct builder *b, struct view v, int64_t elements);
 

@@ -67,7 +67,7 @@ static int32_t gather_kv(struct builder *b, int32_t qkv)
 /* Reorders blocks, each a rank's part of a sequence: by rank and sequence, or by sequence and rank. */
 static int32_t regroup(struct builder *b, int32_t buffer, int64_t outer, int64_t inner, const char *what)
 {
-	return build_swap(b, what, buffer, outer, inner, b->seq * kv_width(b));
+	return build_swap(b, what, buffer, b->act, outer, inner, b->seq * kv_width(b));
 }
 
 int32_t context_keys(struct builder *b, int32_t qkv)
@@ -103,9 +103,9 @@ static struct op heads_op(const struct builder *b, enum op_kind k)
 static int32_t deal(struct builder *b, int32_t buffer, int64_t cols, const char *what)
 {
 	const int64_t c = b->context, part = cols / c;
-	int32_t sent = build_swap(b, what, buffer, b->tokens, c, part);
+	int32_t sent = build_swap(b, what, buffer, b->act, b->tokens, c, part);
 	int32_t got = build_exchange(b, COLL_ALLTOALL, DIM_CP, sent, b->tokens, cols, what);
-	return build_swap(b, what, got, c, b->c->train.micro_batch, b->seq * part);
+	return build_swap(b, what, got, b->act, c, b->c->train.micro_batch, b->seq * part);
 }
 
 static void dealt_attention(struct builder *b, struct acts *a)

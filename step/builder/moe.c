@@ -6,7 +6,13 @@
  * Where parallel.expert_tensor ranks cut an expert, they gather one another's slots behind the exchange and scatter the
  * sums of their products before the exchange back (megatron/core/transformer/moe/token_dispatcher.py,
  * MoEAlltoAllTokenDispatcher: gather_from_sequence_parallel_region, reduce_scatter_to_sequence_parallel_region).
+ *
+ * parallel.expert_dispatch once_a_host: a row goes to each host of its experts once, to the rank of the sender's place
+ * there, which passes it on inside the host; results are summed up on the host and come back as once (DeepSeek-AI 2024,
+ * DeepSeek-V3, arXiv:2412.19437, section 3.2.2; https://github.com/deepseek-ai/DeepEP).
  */
+#include <math.h>
+
 #include "step/builder/build.h"
 
 static int64_t local_experts(const struct builder *b) { return b->m->experts / b->c->parallel.expert; }
@@ -56,19 +62,58 @@ static struct mlp_layers shared_mlp(const struct builder *b)
 
 /* ---- to the experts and back ---- */
 
-static int32_t exchange(struct builder *b, int32_t buffer, const char *what)
+/* Returns the hosts that a row's k experts lie on, on average over all choices of k among those that it may choose.
+ * With groups it may choose those of as many hosts as its groups lie on. */
+static double hosts_of_row(const struct builder *b, int64_t hosts)
+{
+	const struct model *m = b->m;
+	const double h = (double)hosts, groups = (double)m->expert_groups, chosen = (double)m->groups_per_token;
+	const double reach = m->expert_groups == 0 ? h : fmin(h, groups >= h ? chosen : ceil(chosen * h / groups));
+	const double experts = (double)m->experts * reach / h;
+	double none = 1; /* that no expert lies on a certain one of these hosts */
+	for (int64_t i = 0; i < m->experts_per_token; i++)
+		none *= fmax(0, experts - experts / reach - (double)i) / (experts - (double)i);
+	return reach * (1 - none);
+}
+
+/* Elements that cross hosts (struct op_collective), where rows go to each host once. */
+static int64_t crossing(const struct builder *b)
+{
+	const int64_t e = b->c->parallel.expert, stride = b->p->mesh.stride[DIM_EP], host = b->c->node_ranks;
+	if (b->c->parallel.expert_dispatch != DISPATCH_ONCE_A_HOST || host <= 0 || host % stride != 0 ||
+		e * stride <= host || e * stride % host != 0)
+		return 0;
+	return llround(hosts_of_row(b, e * stride / host) * (double)(b->rows * b->m->hidden));
+}
+
+/* fp8 travels with an fp32 scale for each 128 values (DeepSeek-V3, section 3.3.1). */
+#define SCALED 128
+static int64_t travelling(enum dtype dt, int64_t elements)
+{
+	return dt == DT_FP8 ? elements + elements / SCALED * (int64_t)sizeof(float) : elements;
+}
+
+static int32_t exchange(struct builder *b, int32_t buffer, enum dtype dt, const char *what)
 {
 	if (b->c->parallel.expert == 1)
 		return buffer;
-	return build_exchange(b, COLL_ALLTOALL, DIM_EP, buffer, slots_of(b), b->m->hidden, what);
+	const int64_t n = travelling(dt, slots_of(b) * b->m->hidden);
+	struct op op = build_collective(b, COLL_ALLTOALL, DIM_EP, LANE_MODEL_COMM, dt, n, what, NONE);
+	op.collective.crossing = travelling(dt, crossing(b));
+	int32_t out = build_buffer(b, COMP_ACTIVATIONS, dt, n, false);
+	build_on(b, op, buffer, out);
+	return out;
 }
 
 /* Among the ranks that cut an expert. */
-static int32_t exchange_cut(struct builder *b, enum collective coll, int32_t buffer, const char *what)
+static int32_t exchange_cut(struct builder *b, enum collective coll, int32_t buffer, enum dtype dt, const char *what)
 {
 	if (b->c->parallel.expert_tensor == 1)
 		return buffer;
-	return build_exchange(b, coll, DIM_ETP, buffer, received_slots(b), b->m->hidden, what);
+	const int64_t part = travelling(dt, slots_of(b) * b->m->hidden), n = b->c->parallel.expert_tensor * part;
+	int32_t out = build_buffer(b, COMP_ACTIVATIONS, dt, coll == COLL_REDUCE_SCATTER ? part : n, false);
+	build_on(b, build_collective(b, coll, DIM_ETP, LANE_MODEL_COMM, dt, n, what, NONE), buffer, out);
+	return out;
 }
 
 static void take_turns(struct builder *b)
@@ -78,24 +123,64 @@ static void take_turns(struct builder *b)
 }
 
 /* Swaps [outer, inner, a rank's slots of an expert] to [inner, outer, ...]: by rank or by expert first. */
-static int32_t swap(struct builder *b, int32_t buffer, int64_t outer, int64_t inner)
+static int32_t swap(struct builder *b, int32_t buffer, enum dtype dt, int64_t outer, int64_t inner)
 {
-	return build_swap(b, "by expert", buffer, outer, inner, capacity(b) * b->m->hidden);
+	return build_swap(b, "by expert", buffer, dt, outer, inner, capacity(b) * b->m->hidden);
+}
+
+/* Returns fp8 as activations: as it is to products in fp8, which read nothing else. */
+static int32_t widened(struct builder *b, int32_t narrow, const char *what)
+{
+	if (narrow_here(b) && b->c->train.dtype == DT_FP8) {
+		narrow_is_own(b, narrow);
+		return narrow;
+	}
+	int32_t wide = build_act(b, received_slots(b), b->m->hidden);
+	build_cast(b, view_of(narrow), DT_FP8, view_of(wide), b->act, received_slots(b) * b->m->hidden, what);
+	return wide;
 }
 
 static int32_t to_experts(struct builder *b, int32_t slots, const char *what)
 {
-	const int32_t received = exchange_cut(b, COLL_ALL_GATHER, exchange(b, slots, what), what);
+	const int64_t n = slots_of(b) * b->m->hidden;
+	const bool fp8 = b->c->parallel.dispatch_dtype == DT_FP8 && senders(b) > 1;
+	const enum dtype dt = fp8 ? DT_FP8 : b->act;
+	int32_t sent = slots;
+	if (fp8) {
+		sent = build_buffer(b, COMP_ACTIVATIONS, dt, travelling(dt, n), false);
+		build_cast(b, view_of(slots), b->act, view_of(sent), dt, n, what);
+	}
+	const int32_t received = exchange_cut(b, COLL_ALL_GATHER, exchange(b, sent, dt, what), dt, what);
 	take_turns(b);
-	return swap(b, received, senders(b), local_experts(b));
+	const int32_t sorted = swap(b, received, dt, senders(b), local_experts(b));
+	return fp8 ? widened(b, sorted, what) : sorted;
 }
 
 static int32_t from_experts(struct builder *b, int32_t rows, const char *what)
 {
-	const int32_t sums = exchange_cut(b, COLL_REDUCE_SCATTER, swap(b, rows, local_experts(b), senders(b)), what);
-	const int32_t back = exchange(b, sums, what);
+	const int32_t sorted = swap(b, rows, b->act, local_experts(b), senders(b));
+	const int32_t back = exchange(b, exchange_cut(b, COLL_REDUCE_SCATTER, sorted, b->act, what), b->act, what);
 	take_turns(b);
 	return back;
+}
+
+/* ---- the bias of the router ---- */
+
+void build_router_bias(struct builder *b)
+{
+	int64_t layers = 0;
+	for (size_t i = 0; i < b->r->params.n; i++)
+		layers += b->r->params.at[i].param.kind == PARAM_ROUTER_W;
+	const int64_t n = layers * b->m->experts;
+	if (!b->m->router_bias || n == 0 || b->st)
+		return;
+	int32_t bias = build_buffer(b, COMP_WEIGHTS, DT_FP32, n, true),
+		loads = build_buffer(b, COMP_BUFFERS, DT_FP32, n, true);
+	if (b->p->mesh.size[b->p->mesh.params] > 1)
+		build_all_reduce(b, b->p->mesh.params, LANE_COMM, DT_FP32, n, view_of(loads), "router bias", NONE);
+	struct op op = build_matrix(b, OP_ADD, "router bias", 1, n);
+	op.dtype = op.out_dtype = DT_FP32;
+	build_on(b, op, bias, loads, NONE, bias);
 }
 
 /* ---- forward ---- */

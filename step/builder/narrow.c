@@ -34,6 +34,12 @@ static void remember(struct builder *b, struct view v, int32_t copy)
 		build_nomem(b, "the step program");
 }
 
+void narrow_is_own(struct builder *b, int32_t buffer)
+{
+	if (!b->st)
+		remember(b, view_of(buffer), buffer);
+}
+
 struct view narrow_copy_of(struct builder *b, struct view v, int64_t elements)
 {
 	if (b->st || v.buffer == NONE)

@@ -314,13 +314,39 @@ static enum status check_trained(const struct config *c, struct error *e)
 
 /* ---- experts ---- */
 
+/* Groups of experts, of which a token visits a few. */
+static enum status check_expert_choice(const struct config *c, struct error *e)
+{
+	const struct model *m = &c->model;
+	char near[NEAREST_MAX];
+	if (m->expert_groups == 0)
+		return config_is_changed(c, KEY_model_groups_per_token)
+		               ? config_error_key(c, KEY_model_groups_per_token, e, "not used without expert_groups")
+		               : ST_OK;
+	if (m->experts % m->expert_groups != 0)
+		return config_error(c, KEY_model_expert_groups, e,
+			"%" PRId64 " does not divide the %" PRId64 " experts (nearest that do: %s)", m->expert_groups,
+			m->experts, nearest_divisors(m->experts, m->expert_groups, near));
+	if (m->groups_per_token > m->expert_groups)
+		return config_error(c, KEY_model_groups_per_token, e,
+			"%" PRId64 " are more than the %" PRId64 " groups", m->groups_per_token, m->expert_groups);
+	if (m->experts_per_token > m->experts / m->expert_groups * m->groups_per_token)
+		return config_error(c, KEY_model_groups_per_token, e,
+			"%" PRId64 " groups of %" PRId64 " experts have fewer than the %" PRId64 " that a token visits",
+			m->groups_per_token, m->experts / m->expert_groups, m->experts_per_token);
+	return ST_OK;
+}
+
 static enum status check_experts(const struct config *c, struct error *e)
 {
 	static const enum key_id ids[] = {KEY_model_experts_per_token, KEY_model_shared_experts,
 		KEY_model_moe_ffn_hidden, KEY_model_moe_layer_freq, KEY_model_first_dense_layers,
-		KEY_model_capacity_factor};
+		KEY_model_capacity_factor, KEY_model_expert_groups, KEY_model_groups_per_token, KEY_model_router_bias};
 	const struct model *m = &c->model;
 	if (m->experts > 0) {
+		enum status st = check_expert_choice(c, e);
+		if (st)
+			return st;
 		if (m->experts_per_token > m->experts)
 			return config_error(c, KEY_model_experts_per_token, e,
 				"%" PRId64 " are more than the %" PRId64 " experts", m->experts_per_token, m->experts);

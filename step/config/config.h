@@ -45,6 +45,8 @@ enum recompute_module {
 enum offload { OFF_NONE, OFF_OPTIMIZER, OFF_OPTIMIZER_PARAMS, OFF_ACTIVATIONS, OFF_COUNT };
 enum compression { COMPRESS_NONE, COMPRESS_BF16, COMPRESS_FP16, COMPRESS_COUNT };
 enum context_kind { CTX_RING, CTX_ALL_GATHER, CTX_ALL_TO_ALL, CTX_COUNT };
+/* How tokens travel to their experts: each copy by itself; or once to each host, and there on to its experts. */
+enum expert_dispatch { DISPATCH_ALL_TO_ALL, DISPATCH_ONCE_A_HOST, DISPATCH_COUNT };
 enum mesh_dim {
 	DIM_TP,
 	DIM_CP,
@@ -109,6 +111,8 @@ struct parallel {
 	int64_t context;
 	enum context_kind context_kind;
 	int64_t expert, expert_tensor;
+	enum expert_dispatch expert_dispatch;
+	enum dtype dispatch_dtype;       /* of tokens on their way to experts: DT_FP8, or DT_COUNT: as activations */
 	bool expert_overlap;             /* exchanges of experts move behind another micro-batch's compute */
 	enum mesh_dim order[DIM_COUNT];  /* innermost first */
 	double bucket_B, first_bucket_B; /* first: < 0 is auto until resolved */
@@ -162,7 +166,7 @@ struct key_origin {
 	int32_t line, col, key_line, key_col; /* of value and key in the config file; of model.preset, hf_config or
 	                                         train.stack for their values; 0: not there */
 };
-#define CONFIG_MAX_KEYS 160
+#define CONFIG_MAX_KEYS 176
 
 struct config {
 	char path[CONFIG_TEXT];

@@ -144,6 +144,11 @@ const char *config_predicted_only(const struct config *c)
 {
 	if (c->parallel.context > 1 && c->parallel.context_kind == CTX_ALL_TO_ALL)
 		return "parallel.context_kind all_to_all is predicted, not executed";
+	if (c->model.expert_groups > 0 || c->model.router_bias)
+		return c->model.router_bias ? "model.router_bias is predicted, not executed"
+		                            : "model.expert_groups is predicted, not executed";
+	if (c->parallel.expert_dispatch != DISPATCH_ALL_TO_ALL)
+		return "parallel.expert_dispatch once_a_host is predicted, not executed";
 	if (optimizer_traits[c->train.optimizer].orthogonal && c->parallel.tensor > 1)
 		return "train.optimizer muon with tensor is predicted, not executed";
 	if (optimizer_traits[c->train.optimizer].orthogonal && c->ranks > 1 &&

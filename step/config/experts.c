@@ -136,7 +136,9 @@ static enum status check_unused(const struct config *c, struct error *e)
 		enum key_id id;
 		bool given;
 	} keys[] = {{KEY_parallel_expert, p->expert > 1}, {KEY_parallel_expert_tensor, p->expert_tensor > 1},
-		{KEY_parallel_expert_overlap, p->expert_overlap}};
+		{KEY_parallel_expert_overlap, p->expert_overlap},
+		{KEY_parallel_dispatch_dtype, config_is_changed(c, KEY_parallel_dispatch_dtype)},
+		{KEY_parallel_expert_dispatch, config_is_changed(c, KEY_parallel_expert_dispatch)}};
 	for (size_t i = 0; i < COUNT(keys); i++)
 		if (keys[i].given)
 			return config_error_key(c, keys[i].id, e, "not used without experts (model.experts)");

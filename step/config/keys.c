@@ -51,6 +51,8 @@ static const struct word strategy_words[] = {STRATEGIES(STRATEGY_WORD, STRATEGY_
 #define SCHEDULE_WORD(id, word, ...) {word, SCHED_##id},
 static const struct word schedule_words[] = {SCHEDULES(SCHEDULE_WORD)};
 WORDS(context_kind, CTX_COUNT, {"ring", CTX_RING}, {"all_gather", CTX_ALL_GATHER}, {"all_to_all", CTX_ALL_TO_ALL});
+WORDS(expert_dispatch, DISPATCH_COUNT, {"all_to_all", DISPATCH_ALL_TO_ALL}, {"once_a_host", DISPATCH_ONCE_A_HOST});
+WORDS(dispatch_dtype, 2, {"auto", DT_COUNT}, {"fp8", DT_FP8});
 WORDS(dim, DIM_COUNT, {"tp", DIM_TP}, {"cp", DIM_CP}, {"ep", DIM_EP}, {"dp", DIM_DP}, {"pp", DIM_PP});
 #define ALGORITHM_WORD(id, word, ...) {word, ALGO_##id},
 static const struct word algorithm_words[] = {ALGORITHMS(ALGORITHM_WORD)};

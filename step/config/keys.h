@@ -118,6 +118,9 @@ struct config_key {
 	X(model, moe_ffn_hidden, INT(1, 4194304), AT(model.moe_ffn_hidden), NULL, EVERY) \
 	X(model, moe_layer_freq, INT(1, 10000), AT(model.moe_layer_freq), "1", EVERY) \
 	X(model, first_dense_layers, INT(0, 10000), AT(model.first_dense_layers), "0", EVERY) \
+	X(model, expert_groups, INT(0, 4096), AT(model.expert_groups), "0", EVERY) \
+	X(model, groups_per_token, INT(1, 4096), AT(model.groups_per_token), "1", EVERY) \
+	X(model, router_bias, BOOL, AT(model.router_bias), "false", EVERY) \
 	X(model, layer_pattern, TEXT, AT(model.layer_pattern), "", EVERY) \
 	X(model, ssm_state, INT(1, 65536), AT(model.ssm_state), "128", EVERY) \
 	X(model, ssm_heads, INT(1, 1048576), AT(model.ssm_heads), NULL, EVERY) \
@@ -175,6 +178,8 @@ struct config_key {
 	X(parallel, context, INT(1, 65536), AT(parallel.context), "1", EVERY) \
 	X(parallel, context_kind, WORD(context_kind), AT(parallel.context_kind), "ring", EVERY) \
 	X(parallel, expert, INT(1, 65536), AT(parallel.expert), "1", EVERY) \
+	X(parallel, expert_dispatch, WORD(expert_dispatch), AT(parallel.expert_dispatch), "all_to_all", EVERY) \
+	X(parallel, dispatch_dtype, WORD(dispatch_dtype), AT(parallel.dispatch_dtype), "auto", EVERY) \
 	X(parallel, expert_overlap, BOOL, AT(parallel.expert_overlap), "false", EVERY) \
 	X(parallel, expert_tensor, INT(1, 65536), AT(parallel.expert_tensor), "1", EVERY) \
 	X(parallel, order, ORDER, AT(parallel.order), "tp-cp-ep-dp-pp", EVERY) \

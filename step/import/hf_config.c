@@ -108,8 +108,8 @@ static void read_model(struct hf_reader *r)
 	m->causal = m->final_norm = m->lm_head = true;
 	m->vocab_padding = m->moe_layer_freq = 1;
 	m->relative_buckets = 32;
-	m->image_size = 224, m->patch_size = 16, m->channels = 3,
-	m->timestep_features = 256; /* unused: as the keys' defaults */
+	m->image_size = 224, m->patch_size = 16, m->channels = 3, m->timestep_features = 256,
+	m->groups_per_token = 1; /* unused: as the keys' defaults */
 	m->experts_per_token = 2;
 	m->ssm_state = 128; /* the keys' own defaults, where no layer is Mamba's */
 	m->ssm_head_dim = 64;

@@ -1,4 +1,6 @@
 /* Hugging Face mixtures of experts, as step/import/hf_dense.c has the others. */
+#include <string.h>
+
 #include "step/import/hf_reader.h"
 
 /* `missing`, `per_token`: the counts of a file that has none. */
@@ -72,7 +74,19 @@ void hf_type_gpt_oss(struct hf_reader *r, struct model *m)
 	hf_leaves_out(r, "the experts' biases");
 }
 
-/* Shared experts, dense layers first, as DeepSeek names them; the correction bias of the router is left out. */
+/* One group is none. A correction bias has the router without a loss of its own (topk_method noaux_tc). */
+static void read_groups(struct hf_reader *r, struct model *m)
+{
+	const char *method = json_string_value(hf_get(r, "topk_method"));
+	const int64_t groups = hf_get(r, "n_group") ? hf_int(r, "n_group", KEY_model_expert_groups, 0) : 0;
+	m->router_bias = method && strcmp(method, "noaux_tc") == 0;
+	if (groups <= 1)
+		return;
+	m->expert_groups = groups;
+	m->groups_per_token = hf_int(r, "topk_group", KEY_model_groups_per_token, 1);
+}
+
+/* Shared experts, dense layers first, as DeepSeek names them. */
 static void read_deepseek_experts(struct hf_reader *r, struct model *m)
 {
 	read_experts(r, m, "n_routed_experts", 0, 8, "moe_intermediate_size");
@@ -82,6 +96,7 @@ static void read_deepseek_experts(struct hf_reader *r, struct model *m)
 	                                ? hf_int(r, "first_k_dense_replace", KEY_model_first_dense_layers, 0)
 	                                : 0;
 	m->moe_layer_freq = hf_int(r, "moe_layer_freq", KEY_model_moe_layer_freq, 1);
+	read_groups(r, m);
 	if (hf_get(r, "num_nextn_predict_layers"))
 		hf_leaves_out(r, "layers that predict further tokens (num_nextn_predict_layers)");
 }
@@ -105,6 +120,7 @@ void hf_type_glm4_moe(struct hf_reader *r, struct model *m)
 	m->qkv_bias = hf_bool(r, "attention_bias", false);
 	m->qk_norm = hf_bool(r, "use_qk_norm", false) ? QK_NORM_HEAD : QK_NORM_NONE;
 	read_deepseek_experts(r, m);
+	m->router_bias = true;
 }
 
 void hf_type_llama4(struct hf_reader *outer, struct model *m)

@@ -156,6 +156,22 @@ static void test_megatron(void)
 	check(KEY_model_shared_experts, "2");
 	import_free(&im);
 
+	/* node-limited routing, and its names without a limit */
+	take("--num-layers 4 --tensor-model-parallel-size 1 --num-experts 64 --moe-router-num-groups 8\n"
+	     "--moe-router-group-topk 4 --moe-router-enable-expert-bias --moe-enable-deepep\n",
+		"megatron");
+	check(KEY_model_expert_groups, "8");
+	check(KEY_model_groups_per_token, "4");
+	check(KEY_model_router_bias, "true");
+	check(KEY_parallel_expert_dispatch, "once_a_host");
+	import_free(&im);
+	take("--num-layers 4 --tensor-model-parallel-size 1 --num-experts 64 --moe-router-num-groups 1\n"
+	     "--moe-router-group-topk 1\n",
+		"megatron");
+	check(KEY_model_expert_groups, NULL);
+	check(KEY_model_groups_per_token, NULL);
+	import_free(&im);
+
 	/* Megatron's default; its old flash attention has a recomputation of its own */
 	take("--num-layers 32 --tensor-model-parallel-size 1 --recompute-granularity selective\n", "megatron");
 	check(KEY_train_recompute_modules, "core_attn");
