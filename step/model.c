@@ -240,15 +240,16 @@ bool model_has_attention(const struct model *m)
 	return n.of[LAYER_DENSE] + n.of[LAYER_MOE] + n.of[LAYER_ATTENTION] + n.of[LAYER_CROSS] > 0;
 }
 
-bool model_layers_differ(const struct model *m)
+int64_t model_leading_layers(const struct model *m)
 {
-	const struct layer_counts n = model_layer_counts(m);
-	if (model_is_conv(m))
-		return true;
-	for (int k = 0; k < LAYER_KIND_COUNT; k++)
-		if (n.of[k] > 0 && n.of[k] < m->layers)
-			return true;
-	return m->global_attention_every > 0 || m->no_rope_every > 0;
+	const enum layer_kind kind = model_layer_kind(m, m->layers - 1);
+	int64_t leading = 0;
+	if (model_is_conv(m) || m->global_attention_every > 0 || m->no_rope_every > 0)
+		return -1;
+	for (int64_t i = 0; i < m->layers; i++)
+		if (model_layer_kind(m, i) != kind && leading++ != i)
+			return -1;
+	return leading == 0 || leading == m->first_dense_layers ? leading : -1;
 }
 
 int64_t model_expert_capacity(const struct model *m, int64_t tokens)

@@ -282,8 +282,9 @@ int64_t model_rows(const struct model *m, int64_t layer);
 bool model_is_conv(const struct model *m);
 /* Returns whether any layer attends. */
 bool model_has_attention(const struct model *m);
-/* Returns whether some layers are not like the others, in what they are made of or in what they see. */
-bool model_layers_differ(const struct model *m);
+/* Returns how many layers are not like the others, in what they are made of or in what they see: 0, or the
+ * first_dense_layers before those with experts. -1: there is no such order. */
+int64_t model_leading_layers(const struct model *m);
 
 /* Returns C of step/program.h: the slots at one expert for a rank that routes `tokens`. */
 int64_t model_expert_capacity(const struct model *m, int64_t tokens);

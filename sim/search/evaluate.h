@@ -19,7 +19,7 @@
  *   context beside zero1 and zero2                                                       7 %
  *   reductions of interleaved parts across many hosts                                    10 %
  *   buckets that span layers of experts                                                  5 %
- *   experts whose copies lie in a tensor group, in pipelines of a few micro-batches      11 %
+ *   experts whose copies lie in a tensor group, in steps of a few micro-batches          12 %
  */
 #ifndef STEPSIM_SIM_EVALUATE_H
 #define STEPSIM_SIM_EVALUATE_H

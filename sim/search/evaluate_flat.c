@@ -37,9 +37,10 @@ static void static_config(const struct config *c, int64_t layers, struct config 
 int64_t flat_layers(const struct config *c)
 {
 	const bool units = strategy_has(c->parallel.strategy, STRATEGY_UNITS);
+	const int64_t leading = model_leading_layers(&c->model);
 	if (strategy_has(c->parallel.strategy, STRATEGY_REPLICAS) || c->parallel.context > 1)
-		return FLAT_LAYERS_MIXED;
-	return units ? 1 + (c->parallel.prefetch > 1 ? c->parallel.prefetch : 1) : FLAT_LAYERS;
+		return leading + FLAT_LAYERS_MIXED;
+	return leading + (units ? 1 + (c->parallel.prefetch > 1 ? c->parallel.prefetch : 1) : FLAT_LAYERS);
 }
 
 /* ---- memory ---- */
@@ -79,13 +80,14 @@ static enum status measure_static(struct evaluator *v, void *piece, struct error
 {
 	struct line *out = piece;
 	struct short_run run[2];
+	const int64_t layers = model_leading_layers(&v->plan.model) + 1;
 	for (int i = 0; i < 2; i++) {
-		static_config(&v->plan, 1 + i, &v->small);
+		static_config(&v->plan, layers + i, &v->small);
 		enum status st = pieces_run_short(v, READ_MEMORY, &run[i], e);
 		if (st)
 			return st;
 	}
-	*out = line_through(1, run[0].stage[0].static_B, run[1].stage[0].static_B);
+	*out = line_through(layers, run[0].stage[0].static_B, run[1].stage[0].static_B);
 	return ST_OK;
 }
 
@@ -144,8 +146,8 @@ static enum status find_peak(struct evaluator *v, int64_t layers, struct line *o
 static enum status flat_memory(struct evaluator *v, struct evaluation *out, struct error *e)
 {
 	const struct config *c = &v->plan;
-	const int64_t layers = c->model.layers;
-	static_config(c, 1, &v->small);
+	const int64_t layers = c->model.layers, leading = model_leading_layers(&c->model);
+	static_config(c, leading + 1, &v->small);
 	const struct line *always = evaluator_find_config(v, measure_static, sizeof(struct line), e);
 	if (!always)
 		return e->status;
@@ -156,10 +158,10 @@ static enum status flat_memory(struct evaluator *v, struct evaluation *out, stru
 	if (!b)
 		return e->status;
 	const double kept_B = b->kept_B[END_FIRST].per_layer;
-	evaluator_set_memory(v, line_at(*always, layers) + kept_B * (double)layers, out);
+	evaluator_set_memory(v, line_at(*always, layers) + kept_B * (double)(layers - leading), out);
 	if (!out->fits)
 		return ST_OK;
-	const int64_t first = MEMORY_LAYERS +
+	const int64_t first = leading + MEMORY_LAYERS +
 	                      2 * c->parallel.prefetch; /* from then on no more units are gathered at once */
 	for (int64_t from = first < layers ? first : layers;; from = layers) {
 		struct line peak;
@@ -214,7 +216,7 @@ enum status evaluate_flat(struct evaluator *v, struct evaluation *out, struct er
 	enum status st = flat_memory(v, out, e);
 	if (st || !out->fits)
 		return st;
-	flat_config(c, 1, FLAT_MICRO_BATCHES + 1, &v->small);
+	flat_config(c, flat_layers(c), FLAT_MICRO_BATCHES + 1, &v->small);
 	const struct flat_times *f = evaluator_find_config(v, measure_times, sizeof(struct flat_times), e);
 	if (!f)
 		return e->status;

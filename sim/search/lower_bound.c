@@ -177,6 +177,7 @@ static void short_config(const struct config *c, int64_t layers, struct config *
 	struct parallel *p = &out->parallel;
 	*out = *c;
 	out->model.layers = layers;
+	out->model.first_dense_layers = 0;
 	out->train.recompute_layers = c->train.recompute == REC_NONE ? 0 : layers;
 	out->micro_batches = 1;
 	p->strategy = STRAT_NONE;
@@ -296,6 +297,14 @@ static struct passes stage_work(const struct passes *layer, const struct passes 
 	return w;
 }
 
+/* Returns the layers of a part that are bounded: those behind the leading ones of the model. */
+static int64_t part_layers(const struct config *c, int64_t leading, int64_t stage, int64_t chunk)
+{
+	const struct stage_part part = stage_part(c, stage, chunk);
+	const int64_t here = leading - part.first;
+	return here <= 0 ? part.layers : here < part.layers ? part.layers - here : 0;
+}
+
 static struct schedule_shape shape_of(const struct config *c)
 {
 	const struct parallel *p = &c->parallel;
@@ -309,7 +318,7 @@ static double pipeline_s(const struct config *c, const struct passes *layer, con
 	const struct parallel *p = &c->parallel;
 	const bool parted = schedule_splits_backward(p->schedule) && p->pipeline > 1;
 	const struct schedule_shape shape = shape_of(c);
-	const int64_t head_at = stages_head(c);
+	const int64_t head_at = stages_head(c), leading = model_leading_layers(&c->model);
 	const double micros = (double)c->micro_batches;
 	double before_s = 0, most_s = 0;
 	struct passes shorter = *layer;
@@ -322,10 +331,10 @@ static double pipeline_s(const struct config *c, const struct passes *layer, con
 	for (int64_t s = 0; s < p->pipeline; s++) {
 		int64_t layers = 0, parts = 0;
 		for (int64_t chunk = 0; chunk < p->virtual_stages; chunk++) {
-			layers += stage_part(c, s, chunk).layers;
-			parts += p->pipeline > 1 && stage_part(c, s, chunk).layers > 0;
+			layers += part_layers(c, leading, s, chunk);
+			parts += p->pipeline > 1 && part_layers(c, leading, s, chunk) > 0;
 		}
-		const int64_t begin = stage_part(c, s, 0).layers;
+		const int64_t begin = part_layers(c, leading, s, 0);
 		const struct passes w = stage_work(layer, s == head_at ? head : NULL, layers, parts),
 				    first = stage_work(layer, NULL, begin, begin > 0);
 		most_s = fmax(most_s, before_s + passes_s(&w, micros, (double)schedule_weights_within(&shape, s)));
@@ -339,8 +348,8 @@ static double pipeline_s(const struct config *c, const struct passes *layer, con
 /* Returns the time in which the host thread of the longest stage launches its layers' passes. */
 static double host_s(const struct config *c, double layer_s)
 {
-	const int64_t stages = c->parallel.pipeline;
-	return (double)((c->model.layers + stages - 1) / stages * c->micro_batches) * layer_s;
+	const int64_t stages = c->parallel.pipeline, layers = c->model.layers - model_leading_layers(&c->model);
+	return (double)((layers + stages - 1) / stages * c->micro_batches) * layer_s;
 }
 
 /* Returns the least memory of the first stage. Its parts all count with the layers of its smallest one, and keep the
@@ -352,10 +361,11 @@ static double memory_B(const struct config *c, const struct machine *m, double k
 	const struct mesh mesh = mesh_of(c);
 	const double chunks = (double)p->virtual_stages,
 		     in_flight = p->pipeline == 1 ? 1 : (double)schedule_first_in_flight(&shape) / chunks;
+	const int64_t leading = model_leading_layers(&c->model);
 	struct result_memory mem = {0};
-	double layers = (double)stage_part(c, 0, 0).layers;
+	double layers = (double)part_layers(c, leading, 0, 0);
 	for (int64_t chunk = 1; chunk < p->virtual_stages; chunk++)
-		layers = fmin(layers, (double)stage_part(c, 0, chunk).layers);
+		layers = fmin(layers, (double)part_layers(c, leading, 0, chunk));
 	summary_overhead(c, &mesh, m, &mem);
 	return layers * chunks * (static_B + in_flight * kept_B) + (double)mem.overhead_B;
 }
@@ -366,7 +376,8 @@ enum status lower_bound_of(struct evaluator *v, const struct config *c, struct p
 	const int64_t layers = c->model.layers, per = v->m->devices_per_node;
 	struct comm_bound comm = {.layer_s = 0};
 	*out = (struct plan_lower_bound){0};
-	if (model_layers_differ(&c->model)) /* nothing is bounded */
+	const int64_t leading = model_leading_layers(&c->model);
+	if (leading < 0) /* nothing is bounded */
 		return ST_OK;
 	v->plan = *c;
 	const struct layer_bound *found = find_layer(v, c->train.recompute, e);
@@ -377,10 +388,12 @@ enum status lower_bound_of(struct evaluator *v, const struct config *c, struct p
 		const struct layer_bound *plain = find_layer(v, REC_NONE, e);
 		if (!plain)
 			return e->status;
-		/* The builder decides which stage recomputes. With a pipeline all layers count with the shorter time
+		/* The builder decides which stage recomputes. With a pipeline, or where the first layers
+		 * differ, all layers count with the shorter time
 		 * and the smaller memory of the two kinds. */
-		const double again = p->pipeline == 1 ? (double)c->train.recompute_layers / (double)layers : 0,
-			     small = p->pipeline == 1 ? again : 1;
+		const bool known = p->pipeline == 1 && leading == 0;
+		const double again = known ? (double)c->train.recompute_layers / (double)layers : 0,
+			     small = known ? again : 1;
 		double *own_s = own.layer.pass_s;
 		const double *plain_s = plain->layer.pass_s;
 		own_s[FORWARD] = fmin(own_s[FORWARD], plain_s[FORWARD]);

@@ -13,6 +13,7 @@ static void two_stages(const struct config *c, int64_t layers, int64_t micro_bat
 {
 	*out = *c;
 	out->model.layers = 2 * layers;
+	out->model.first_dense_layers = 0;
 	out->train.recompute_layers = c->train.recompute_layers > 0 ? 2 * layers : 0;
 	out->micro_batches = micro_batches;
 	out->train.global_batch = micro_batches * c->train.micro_batch * c->parallel.data;

@@ -14,7 +14,7 @@
 
 #define PLANS 200
 #define STEP_ERROR 0.01
-#define EXPERTS_ERROR 0.11 /* of a few plans with experts (of 2,400 plans 12, the worst 10.4 % off) */
+#define EXPERTS_ERROR 0.12 /* of a few plans with experts (of 2,400 plans 7, the worst 11.7 % off) */
 #define MEMORY_ERROR 0.01
 #define MEMORY_USUAL \
 	0.001 /* but for a few, of short stages whose peak lies at another place in the schedule (of 1,600 plans 14, \
@@ -29,7 +29,10 @@ static const char *const models[] = {"layers: 24, hidden: 4096, heads: 32, vocab
 	"layers: 16, hidden: 4096, heads: 32, kv_heads: 8, ffn_hidden: 14336, vocab: 32000, seq_len: 4096, mlp: swiglu, "
 	"norm: rmsnorm, position: rope, bias: false, tied_embeddings: false, experts: 8, experts_per_token: 2",
 	"layers: 24, hidden: 2048, heads: 32, kv_heads: 8, ffn_hidden: 768, vocab: 151936, seq_len: 4096, mlp: swiglu, "
-	"norm: rmsnorm, position: rope, bias: false, tied_embeddings: false, experts: 64, experts_per_token: 8"};
+	"norm: rmsnorm, position: rope, bias: false, tied_embeddings: false, experts: 64, experts_per_token: 8",
+	"layers: 18, hidden: 2048, heads: 16, ffn_hidden: 8192, vocab: 102400, seq_len: 4096, mlp: swiglu, norm: rmsnorm, "
+	"position: rope, bias: false, tied_embeddings: false, experts: 64, experts_per_token: 6, shared_experts: 2, "
+	"moe_ffn_hidden: 1408, first_dense_layers: 2"};
 #define DENSE 3 /* of the models */
 static const char *const stacks[] = {"megatron-core", "pytorch-ddp", "megatron-deepspeed", "pytorch-fsdp", "nanotron"};
 

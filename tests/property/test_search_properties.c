@@ -65,9 +65,12 @@ static void random_problem(struct problem *p)
 		"parallel: {strategy: %s}\n"
 		"cluster: {system: \"%s\", nodes: %u}\n",
 		layers, 128 * heads, heads, 1024 * (8 + below(24)), 1024u << below(2), below(2) ? "true" : "false",
-		below(2) ? "swiglu" : "gelu", below(3) ? "" : ", experts: 8, experts_per_token: 2", pick(stacks, 4),
-		strstr(p->line, "v100") ? "fp16" : "bf16", (long long)p->ranks * (1 + below(2)), pick(recomputes, 2),
-		pick(attentions, 4), pick(strategies, 4), p->line, nodes);
+		below(2) ? "swiglu" : "gelu",
+		below(3)   ? ""
+		: below(2) ? ", experts: 8, experts_per_token: 2"
+			   : ", experts: 8, experts_per_token: 2, first_dense_layers: 1",
+		pick(stacks, 4), strstr(p->line, "v100") ? "fp16" : "bf16", (long long)p->ranks * (1 + below(2)),
+		pick(recomputes, 2), pick(attentions, 4), pick(strategies, 4), p->line, nodes);
 	if (config_parse(p->text, strlen(p->text), "problem", NULL, 0, &p->config, &e) ||
 		machine_load(p->line, nodes, 0, &p->machine, &e))
 		die(p, &e);
