@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/memory_stream.h"
 #include "base/paths.h"
 #include "base/suggest.h"
 #include "base/yaml.h"
@@ -104,6 +105,8 @@ static void put_products(FILE *f, const struct profile *p)
 	}
 }
 
+static size_t entries_of(const struct profile *p) { return p->n_values + p->n_curves + p->n_fits + p->n_products; }
+
 static void put_profile(FILE *f, const struct profile *p)
 {
 	fputs("# Measured by `stepsim calibrate`. Seconds, bytes, FLOP and rates of them. It holds for runs that match "
@@ -121,7 +124,7 @@ static void put_profile(FILE *f, const struct profile *p)
 	}
 	fputs("date: ", f);
 	put_text(f, p->date);
-	fputs("\nvalues:\n", f);
+	fprintf(f, "\nentries: %zu\nvalues:\n", entries_of(p));
 	for (size_t i = 0; i < p->n_values; i++)
 		fprintf(f, "  %s: %.17g\n", p->values[i].name, p->values[i].value);
 	fputs("# time against size: seconds an element against the bytes touched; for collectives seconds against the "
@@ -150,11 +153,11 @@ enum status profile_save(const struct profile *p, const char *path, struct error
 {
 	char *text = NULL;
 	size_t len = 0;
-	FILE *f = open_memstream(&text, &len);
+	FILE *f = memory_stream(&text, &len);
 	if (!f)
 		return error_nomem(e, "the profile's text");
 	put_profile(f, p);
-	if (fclose(f)) {
+	if (!memory_stream_close(f)) {
 		free(text);
 		return error_nomem(e, "the profile's text");
 	}
@@ -335,18 +338,42 @@ static enum status read_date(const struct ynode *n, struct profile *p, struct er
 	return st;
 }
 
+/* How many the writer wrote: checked at the end, against a file that was cut. */
+static enum status read_entries(const struct ynode *n, struct profile *p, struct error *e)
+{
+	(void)p;
+	int64_t count;
+	return ynode_int(n, 0, 4 * PROFILE_ENTRIES, &count, e);
+}
+
+/* A profile without the number, written by hand, is what it is. */
+static enum status check_whole(const struct ynode *root, const struct profile *p, const char *path, struct error *e)
+{
+	int64_t count;
+	const struct ynode *n = ynode_get(root, "entries");
+	if (!ynode_get(root, "key"))
+		return error_set(e, ST_INPUT, "%s: not a profile: 'key' is missing", path);
+	if (!ynode_get(root, "values"))
+		return error_set(e, ST_INPUT, "%s: not a whole profile: 'values' is missing", path);
+	enum status st = n ? ynode_int(n, 0, 4 * PROFILE_ENTRIES, &count, e) : ST_OK;
+	if (!st && n && (size_t)count != entries_of(p))
+		st = error_set(e, ST_INPUT, "%s: not a whole profile: it has %zu of its %" PRId64 " entries", path,
+			entries_of(p), count);
+	return st;
+}
+
 static enum status read_section(const struct ynode *n, struct profile *p, struct error *e)
 {
-	static const char *const known[] = {"key", "date", "values", "curves", "fits", "products"};
+	static const char *const known[] = {"key", "date", "entries", "values", "curves", "fits", "products"};
 	static enum status (*const readers[])(const struct ynode *, struct profile *, struct error *) = {read_key,
-		read_date, read_value, read_curve, read_fit, read_products};
+		read_date, read_entries, read_value, read_curve, read_fit, read_products};
 	static_assert(COUNT(known) == COUNT(readers), "one reader a section");
 	size_t k = 0;
 	while (k < COUNT(known) && strcmp(known[k], n->key) != 0)
 		k++;
 	if (k == COUNT(known))
 		return unknown(n, known, COUNT(known), e);
-	if (k < 2)
+	if (k < 3)
 		return readers[k](n, p, e);
 	if (n->kind == Y_SCALAR && !*n->text) /* "fits:" with nothing under it */
 		return ST_OK;
@@ -372,8 +399,8 @@ enum status profile_load(const char *path, struct profile **out, struct error *e
 	st = need_map(root, e);
 	for (size_t i = 0; i < root->n && !st; i++)
 		st = read_section(root->child[i], p, e);
-	if (!st && !ynode_get(root, "key"))
-		st = error_set(e, ST_INPUT, "%s: not a profile: 'key' is missing", path);
+	if (!st)
+		st = check_whole(root, p, path, e);
 out:
 	ydoc_destroy(doc);
 	if (st) {
