@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/memory_stream.h"
 #include "base/vec.h"
 
 #define LEVELS_UP 6
@@ -206,13 +207,11 @@ enum status text_of(void (*write)(const void *of, FILE *out), const void *of, co
 {
 	*text = NULL;
 	*len = 0;
-	FILE *out = open_memstream(text, len);
+	FILE *out = memory_stream(text, len);
 	if (!out)
 		return error_nomem(e, what);
 	write(of, out);
-	bool good = !ferror(out);
-	good = fclose(out) == 0 && good;
-	return good ? ST_OK : error_nomem(e, what);
+	return memory_stream_close(out) ? ST_OK : error_nomem(e, what);
 }
 
 enum status file_write_of(const char *path, void (*write)(const void *of, FILE *out), const void *of, const char *what,

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/memory_stream.h"
 #include "base/paths.h"
 #include "base/suggest.h"
 
@@ -113,7 +114,7 @@ static enum status join(struct sources *s, struct ynode *list)
 {
 	char *all = NULL;
 	size_t len = 0;
-	FILE *out = open_memstream(&all, &len);
+	FILE *out = memory_stream(&all, &len);
 	enum status st = out ? ST_OK : error_nomem(s->e, "a source");
 	const char *text = "", *between = "";
 	for (size_t i = 0; i < list->n && !st; i++) {
@@ -122,7 +123,7 @@ static enum status join(struct sources *s, struct ynode *list)
 		fprintf(out, "%s%s", between, text);
 		between = *text && strchr(":,", text[strlen(text) - 1]) ? " " : "; ";
 	}
-	if (out && fclose(out) != 0 && !st)
+	if (out && !memory_stream_close(out) && !st)
 		st = error_nomem(s->e, "a source");
 	char *kept = st ? NULL : ydoc_alloc(s->doc, len + 1);
 	if (!st && !kept)

@@ -7,6 +7,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "base/memory_stream.h"
+
 #define WIDTH 100
 #define WIDTH_LEAST 40
 #define INDENT 2
@@ -99,15 +101,14 @@ void wrap_text(const char *text, size_t width, FILE *out)
 enum status wrap_open(struct wrap *w, FILE *behind, struct error *e)
 {
 	*w = (struct wrap){.behind = behind};
-	w->out = open_memstream(&w->text, &w->len);
+	w->out = memory_stream(&w->text, &w->len);
 	return w->out ? ST_OK : error_nomem(e, "the text");
 }
 
 enum status wrap_close(struct wrap *w, enum status st, struct error *e)
 {
-	bool good = !ferror(w->out);
-	good = fclose(w->out) == 0 && good;
-	if ((good = good && w->text))
+	const bool good = memory_stream_close(w->out);
+	if (good)
 		wrap_text(w->text, wrap_width(w->behind), w->behind);
 	free(w->text);
 	*w = (struct wrap){0};

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/memory_stream.h"
 #include "base/paths.h"
 #include "cli/command.h"
 #include "cli/job.h"
@@ -17,9 +18,9 @@ enum status cmd_export(struct context *x, struct error *e)
 	if (!st && !o->to)
 		st = error_set(e, ST_INPUT, "export: --to NAME missing (%s)", options_words("--to"));
 	if (!st && !(st = job_decide(x, 0, false, job, e))) {
-		FILE *out = open_memstream(&text, &len);
+		FILE *out = memory_stream(&text, &len);
 		st = out ? export_write(&job->config, o->to, out, e) : error_nomem(e, "a config");
-		if (out && fclose(out) && !st)
+		if (out && !memory_stream_close(out) && !st)
 			st = error_nomem(e, "a config");
 	}
 	if (!st)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/memory_stream.h"
 #include "base/paths.h"
 #include "base/quantity.h"
 #include "base/sourced.h"
@@ -120,7 +121,7 @@ static enum status other_names(const char *stack, char **text, struct error *e)
 	enum status st = frameworks_load(&known, e);
 	if (st)
 		return st;
-	FILE *out = open_memstream(text, &len);
+	FILE *out = memory_stream(text, &len);
 	for (size_t i = 0; out && i < known.name.n; i++) {
 		const struct framework *f = &known.name.at[i];
 		if (strcmp(f->stack, stack) == 0 && strcmp(f->name, stack) != 0)
@@ -128,7 +129,7 @@ static enum status other_names(const char *stack, char **text, struct error *e)
 	}
 	if (out && n == 0)
 		fputc('-', out);
-	if (!out || fclose(out) != 0)
+	if (!out || !memory_stream_close(out))
 		st = error_nomem(e, "the names of a stack");
 	frameworks_free(&known);
 	return st;

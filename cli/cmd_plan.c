@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/memory_stream.h"
 #include "base/paths.h"
 #include "base/quantity.h"
 #include "base/wrap.h"
@@ -69,14 +70,14 @@ static enum status write_winner(const struct search_result *r, const struct opti
 	size_t len = 0;
 	if (r->n_best == 0)
 		return error_set(e, ST_INPUT, "--write: no plan fits, and there is nothing to write");
-	FILE *out = open_memstream(&text, &len);
+	FILE *out = memory_stream(&text, &len);
 	if (!out)
 		return error_nomem(e, "the plan");
 	snprintf(heading, sizeof heading, "# %s on %s: %s\n# stepsim plan %s; predicted: %s a step\n",
 		r->best[0].config.model.name, system, plan_words(&r->best[0].config, words), source_argument(o),
 		quantity_format(step, r->best[0].full.time.step_s, UNIT_SECOND));
 	enum status st = plan_write_yaml(&r->best[0].chosen, heading, out, e);
-	bool good = fclose(out) == 0;
+	const bool good = memory_stream_close(out);
 	if (!st)
 		st = good ? file_write(o->write, text, len, e) : error_nomem(e, "the plan");
 	free(text);

@@ -5,15 +5,16 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/memory_stream.h"
 #include "base/paths.h"
 #include "cli/machine.h"
 #include "cli/starter.h"
 
 enum status import_text(const struct import *im, char **text, size_t *len, struct error *e)
 {
-	FILE *out = open_memstream(text, len);
+	FILE *out = memory_stream(text, len);
 	enum status st = out ? import_write(im, out, e) : error_nomem(e, "the config");
-	return out && fclose(out) && !st ? error_nomem(e, "the config") : st;
+	return out && !memory_stream_close(out) && !st ? error_nomem(e, "the config") : st;
 }
 
 static enum status put_model(struct import *im, const char *name, struct error *e)

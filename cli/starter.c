@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/memory_stream.h"
 #include "base/paths.h"
 #include "cli/compare.h"
 #include "cli/machine.h"
@@ -166,9 +167,9 @@ enum status starter_text(const struct options *o, char **text, size_t *len, stru
 	const char *key = "parallel.strategy";
 	if ((st = config_key_typed(&key, &s.strategy, e)))
 		return st;
-	FILE *out = open_memstream(text, len);
+	FILE *out = memory_stream(text, len);
 	if (!out)
 		return error_nomem(e, "the config");
 	write(&s, out);
-	return fclose(out) == 0 ? ST_OK : error_nomem(e, "the config");
+	return memory_stream_close(out) ? ST_OK : error_nomem(e, "the config");
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/html.h"
+#include "base/memory_stream.h"
 #include "base/quantity.h"
 #include "report/compare_parts.h"
 #include "report/embed.h"
@@ -196,11 +197,11 @@ static enum status write_body(const struct outcome *o, struct page *p, struct er
 	struct shown shown[2] = {{0}};
 	char *data = NULL;
 	size_t len = 0;
-	FILE *f = open_memstream(&data, &len);
+	FILE *f = memory_stream(&data, &len);
 	if (!f)
 		return error_nomem(e, "the page");
 	enum status st = html_step_data(o, f, &shown[0], &shown[1], e);
-	if (fclose(f) != 0 && !st)
+	if (!memory_stream_close(f) && !st)
 		st = error_nomem(e, "the page");
 	if (st)
 		goto out;

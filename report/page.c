@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/html.h"
+#include "base/memory_stream.h"
 #include "base/paths.h"
 #include "report/embed.h"
 #include "report/report.h"
@@ -14,7 +15,7 @@ enum status page_open(struct page *p, const char *title, void (*verdict)(const v
 	struct error *e)
 {
 	*p = (struct page){0};
-	if (!(p->out = open_memstream(&p->text, &p->len)))
+	if (!(p->out = memory_stream(&p->text, &p->len)))
 		return error_nomem(e, "the page");
 	fputs("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" "
 	      "content=\"width=device-width, initial-scale=1\">\n<title>",
@@ -85,8 +86,7 @@ enum status page_close(struct page *p, const char *path, enum status st, struct 
 	if (!p->out)
 		return st;
 	fprintf(p->out, "<p class=\"dim\">stepsim %s, %s</p>\n</body>\n</html>\n", STEPSIM_VERSION, report_commit());
-	bool good = !ferror(p->out);
-	good = fclose(p->out) == 0 && good;
+	const bool good = memory_stream_close(p->out);
 	if (!st)
 		st = good ? file_write(path, p->text, p->len, e) : error_nomem(e, "the page");
 	free(p->text);

@@ -1,5 +1,6 @@
 #include <stdlib.h>
 
+#include "base/memory_stream.h"
 #include "base/paths.h"
 #include "report/figures.h"
 #include "report/report.h"
@@ -206,7 +207,7 @@ enum status report_trace(const struct outcome *o, const char *path, struct error
 {
 	char *text = NULL;
 	size_t len = 0;
-	struct writer w = {.out = open_memstream(&text, &len), .first = true, .good = true};
+	struct writer w = {.out = memory_stream(&text, &len), .first = true, .good = true};
 	if (!w.out)
 		return error_nomem(e, "the trace");
 	fputs("{\"displayTimeUnit\":\"ms\",\"traceEvents\":[", w.out);
@@ -215,8 +216,7 @@ enum status report_trace(const struct outcome *o, const char *path, struct error
 		st = write_side(&w, o->program, o->measured_timeline, true, 1 + (int64_t)o->predicted_timeline->actors,
 			e);
 	fputs("\n]}\n", w.out);
-	bool good = !ferror(w.out);
-	good = fclose(w.out) == 0 && good && w.good;
+	const bool good = memory_stream_close(w.out) && w.good;
 	if (!st)
 		st = good ? file_write(path, text, len, e) : error_nomem(e, "the trace");
 	free(text);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/memory_stream.h"
 #include "cli/validate/validate.h"
 #include "report/verdict.h"
 #include "sim/engine/fold.h"
@@ -255,15 +256,14 @@ static enum status write_config(const struct csv *t, size_t row, const struct fr
 	if (*csv_get(t, row, "experts") && !experts_of(t, row, &experts, &each))
 		return error_set(e, ST_INPUT, "experts: '%.60s' is not known (accepted: 8 top 2)",
 			csv_get(t, row, "experts"));
-	FILE *out = open_memstream(text, &len);
+	FILE *out = memory_stream(text, &len);
 	if (!out)
 		return error_nomem(e, "a row's config");
 	write_model(t, row, f, out);
 	enum status st = write_train(t, row, f, tight_memory, out, e);
 	if (!st)
 		st = write_parallel(t, row, f, out, e);
-	fclose(out);
-	if (!st && !*text)
+	if (!memory_stream_close(out) && !st)
 		st = error_nomem(e, "a row's config");
 	return st;
 }

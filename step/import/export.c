@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/memory_stream.h"
 #include "base/paths.h"
 #include "step/import/import.h"
 
@@ -334,12 +335,12 @@ static enum status make(struct exporter *x, char **text, size_t *len)
 	ydoc_destroy(x->doc);
 	x->doc = NULL;
 	enum status st = ydoc_create("export", &x->doc, x->e);
-	FILE *out = st ? NULL : open_memstream(text, len);
+	FILE *out = st ? NULL : memory_stream(text, len);
 	if (!st && !out)
 		st = error_nomem(x->e, "a config");
 	if (!st && !(st = put_rows(x)))
 		st = write_all(x, out);
-	return out && fclose(out) && !st ? error_nomem(x->e, "a config") : st;
+	return out && !memory_stream_close(out) && !st ? error_nomem(x->e, "a config") : st;
 }
 
 /* Reads the text as import does, for the same ranks. */
@@ -350,14 +351,14 @@ static enum status read_back(const struct exporter *x, const char *text, size_t 
 	char *config = NULL;
 	size_t size = 0;
 	bool found = false;
-	FILE *memory = im ? open_memstream(&config, &size) : NULL;
+	FILE *memory = im ? memory_stream(&config, &size) : NULL;
 	enum status st = memory ? import_read(text, len, "export", x->table.name, &found, im, e)
 	                        : error_nomem(e, "a config");
 	if (!st) {
 		st = import_write(im, memory, e);
 		import_free(im);
 	}
-	if (memory && fclose(memory) && !st)
+	if (memory && !memory_stream_close(memory) && !st)
 		st = error_nomem(e, "a config");
 	if (!st && !(st = config_parse(config, size, "export", NULL, 0, out, e))) {
 		out->node_ranks = x->c->node_ranks;

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory_stream.h"
 #include "base/table.h"
 #include "base/wrap.h"
 #include "step/import/import.h"
@@ -89,7 +90,7 @@ enum status import_write(const struct import *im, FILE *out, struct error *e)
 	size_t count[VERDICT_COUNT], len = 0;
 	char *text = NULL;
 	struct table *t = table_create("line|<it is|<key, value, and how or why");
-	FILE *memory = t ? open_memstream(&text, &len) : NULL;
+	FILE *memory = t ? memory_stream(&text, &len) : NULL;
 	enum status st = memory ? write_verdicts(im, t, e) : error_nomem(e, "the remarks");
 	import_count(im, count);
 	if (!st) {
@@ -102,7 +103,7 @@ enum status import_write(const struct import *im, FILE *out, struct error *e)
 		fprintf(out, "\n# What becomes of each key of %s:\n", im->name);
 		table_print_within(t, PAGE - 2, memory);
 	}
-	if (memory && fclose(memory) && !st)
+	if (memory && !memory_stream_close(memory) && !st)
 		st = error_nomem(e, "the remarks");
 	if (!st)
 		comment(text, out);

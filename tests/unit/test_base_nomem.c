@@ -1,6 +1,7 @@
 /* Out of memory in base/ (tests/unit/failing_malloc.h). */
 #include "base/array.h"
 #include "base/arena.h"
+#include "base/memory_stream.h"
 #include "base/paths.h"
 #include "base/table.h"
 #include "base/yaml.h"
@@ -60,6 +61,36 @@ static enum status fill_arena(struct error *e)
 	return st;
 }
 
+#define LINES 5000
+
+/* stdio does without a buffer: then the text must be whole. */
+static void test_stream(void)
+{
+	long failures = 0, short_ones = 0;
+	for (bool reached = true; reached; failures++) {
+		char *text;
+		size_t len;
+		const long before = atomic_load(&live);
+		atomic_store(&until_fails, failures + 1);
+		FILE *out = memory_stream(&text, &len);
+		for (int i = 0; i < LINES && out; i++)
+			fprintf(out, "line %04d\n", i);
+		const bool good = out && memory_stream_close(out);
+		reached = atomic_exchange(&until_fails, 0) < 1;
+		CU_ASSERT_EQUAL(text != NULL, out != NULL);
+		if (good) {
+			CU_ASSERT_EQUAL(len, LINES * strlen("line 0000\n"));
+			CU_ASSERT_EQUAL(strlen(text), len);
+			CU_ASSERT_STRING_EQUAL(text + len - 10, "line 4999\n");
+		}
+		short_ones += !good;
+		free(text);
+		CU_ASSERT_EQUAL(atomic_load(&live), before);
+		CU_ASSERT_FATAL(failures < 1000);
+	}
+	CU_ASSERT(failures > 8 && short_ones > 6);
+}
+
 static void test_yaml(void)
 {
 	for (padding = 0; padding < 800; padding += 16)
@@ -74,7 +105,7 @@ static void test_table(void) { fail_each(fill_table, 5, false); }
 static void test_arena(void) { fail_each(fill_arena, 5, false); }
 
 static const struct unit_test tests[] = {{"YAML", test_yaml}, {"files", test_file}, {"tables", test_table},
-	{"arena", test_arena}};
+	{"arena", test_arena}, {"streams", test_stream}};
 
 int main(void)
 {
