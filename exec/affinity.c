@@ -2,6 +2,7 @@
 
 #include "base/array.h"
 #include "base/launch.h"
+#include "exec/launcher.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -11,51 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-/* Launchers that bind their children more narrowly than themselves. slurmstepd is not one of them: what it is given
- * itself says nothing about the job's share. */
-static const char *const binders[] = {"mpirun", "mpiexec", "orterun", "orted", "prterun", "prted", "mpiexec.hydra",
-	"hydra_pmi_proxy"};
-
-static bool is_binder(const char *name)
-{
-	for (size_t i = 0; i < COUNT(binders); i++)
-		if (!strcmp(name, binders[i]))
-			return true;
-	return false;
-}
-
-/* Name and parent of a process; false when there is none. */
-static bool process_of(int pid, char name[64], int *parent)
-{
-	char path[64], line[512];
-	snprintf(path, sizeof path, "/proc/%d/stat", pid);
-	FILE *f = fopen(path, "re");
-	if (!f)
-		return false;
-	size_t n = fread(line, 1, sizeof line - 1, f);
-	fclose(f);
-	line[n] = 0;
-	char *begin = strchr(line, '('), *end = strrchr(line, ')');
-	if (!begin || !end || sscanf(end + 1, " %*c %d", parent) != 1)
-		return false;
-	snprintf(name, 64, "%.*s", (int)(end - begin - 1), begin + 1);
-	return true;
-}
-
-/* The nearest ancestor that is a binding launcher (there may be a shell or a debugger between), else 0: this process
- * itself. */
-static int launcher(void)
-{
-	int pid = getppid(), parent;
-	char name[64];
-	for (int depth = 0; depth < 16 && pid > 1 && process_of(pid, name, &parent); depth++) {
-		if (is_binder(name))
-			return pid;
-		pid = parent;
-	}
-	return 0;
-}
 
 /* mpirun tells its children that it bound them, and which options its user gave (Open MPI 4). */
 static bool bound_unasked(void)
@@ -106,7 +62,7 @@ void affinity_read(struct affinity *out)
 {
 	memset(out, 0, sizeof *out);
 	sched_getaffinity(0, sizeof out->own, (cpu_set_t *)out->own);
-	if (sched_getaffinity(launcher(), sizeof out->launcher, (cpu_set_t *)out->launcher))
+	if (sched_getaffinity(launcher_find(), sizeof out->launcher, (cpu_set_t *)out->launcher))
 		memcpy(out->launcher, out->own, sizeof out->launcher);
 	out->asked = true;
 	if (bound_unasked()) {

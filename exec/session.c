@@ -304,6 +304,8 @@ void session_name_libraries(struct session_info *info)
 	int length;
 	MPI_Get_library_version(version, &length);
 	version[strcspn(version, ",\n")] = 0;
+	for (char *tab; (tab = strchr(version, '\t'));) /* MPICH's */
+		*tab = ' ';
 	snprintf(info->mpi, sizeof info->mpi, "%.63s", version);
 	snprintf(info->blas, sizeof info->blas, "%.80s %.40s", openblas_get_config(), openblas_get_corename());
 }
@@ -318,6 +320,16 @@ static const struct {
 	{"OMPI_MCA_coll_libnbc_iallreduce_algorithm", "3"}, /* Rabenseifner's */
 	{"OMPI_MCA_coll_libnbc_iallgather_algorithm", "2"}, /* recursive doubling; linear where n is no power of two */
 };
+
+/* Memory that ranks of a host share. System V's goes with the last of them, however it ends: Open MPI marks it so.
+ * Files in /dev/shm, which it prefers, stay when mpirun is killed. mpirun passes its own preference as a hint. */
+static void prefer_vanishing_memory(void)
+{
+	if (getenv("OMPI_MCA_shmem"))
+		return;
+	setenv("OMPI_MCA_shmem_sysv_priority", "90", 0);
+	unsetenv("OMPI_MCA_shmem_RUNTIME_QUERY_hint");
+}
 
 static enum status start_mpi(struct session *s, struct error *e)
 {
@@ -335,6 +347,7 @@ static enum status start_mpi(struct session *s, struct error *e)
 	}
 	for (size_t i = 0; i < COUNT(algorithms); i++)
 		setenv(algorithms[i].variable, algorithms[i].value, 0);
+	prefer_vanishing_memory();
 	int provided = 0, rank, size;
 	enum status st = MPI_CHECK(MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &provided), e);
 	if (st)

@@ -3,17 +3,17 @@
 #include <errno.h>
 #include <math.h>
 #include <pthread.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/array.h"
 #include "base/clock.h"
+#include "exec/launcher.h"
+#include "exec/signals.h"
 
 #define PERIOD_S 0.2
 #define ZOMBIE_AFTER_S 1.0 /* /proc is read only once a rank has been silent for so long */
@@ -33,6 +33,7 @@ struct watch {
 
 struct watchdog {
 	struct watchdog_site site;
+	int launcher; /* its process, 0 for none */
 	pthread_t thread;
 	atomic_bool stop;
 	_Atomic double timeout_s;
@@ -49,46 +50,6 @@ static void nap(double s)
 {
 	struct timespec t = {(time_t)s, (long)((s - (double)(time_t)s) * 1e9)};
 	nanosleep(&t, NULL);
-}
-
-/* ---- signals ----
- *
- * A handler, and not blocked signals with sigwait: a thread that a library started before main (BLAS) has nothing
- * blocked, and would be the one that the signal ends. */
-
-static const int signals[] = {SIGTERM, SIGINT};
-static struct sigaction before[2];
-static int wake_up = -1; /* an eventfd that the watchdog sleeps on; one a process */
-static atomic_int signalled;
-
-static void on_signal(int sig)
-{
-	int kept = errno;
-	atomic_store(&signalled, sig);
-	eventfd_write(wake_up, 1);
-	errno = kept;
-}
-
-static void take_signals(void)
-{
-	struct sigaction take = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
-	for (int i = 0; i < 2; i++)
-		sigaction(signals[i], &take, &before[i]);
-}
-
-static void give_signals_back(void)
-{
-	for (int i = 0; i < 2; i++)
-		sigaction(signals[i], &before[i], NULL);
-}
-
-/* poll() counts monotonic time: a clock that is set back does not make the watchdog sleep. */
-static void sleep_a_period(void)
-{
-	struct pollfd until = {.fd = wake_up, .events = POLLIN};
-	eventfd_t ignored;
-	if (poll(&until, 1, (int)(PERIOD_S * 1e3)) > 0)
-		eventfd_read(wake_up, &ignored);
 }
 
 /* ---- what a rank is at ---- */
@@ -138,19 +99,11 @@ static bool slot_text(struct watchdog *w, const struct board_slot *s, char out[T
 	return false;
 }
 
-/* The state letter of /proc/PID/stat, 0 when there is no such process. */
+/* The state letter of a process, 0 when there is none. */
 static char process_state(int pid)
 {
-	char path[64], line[512];
-	snprintf(path, sizeof path, "/proc/%d/stat", pid);
-	FILE *f = fopen(path, "re");
-	if (!f)
-		return 0;
-	size_t n = fread(line, 1, sizeof line - 1, f);
-	fclose(f);
-	line[n] = 0;
-	const char *end = strrchr(line, ')'); /* the name before it may hold anything */
-	return end && end[1] == ' ' ? end[2] : 0;
+	struct process p;
+	return process_read(pid, &p) ? p.state : 0;
 }
 
 static bool gone(const struct board_slot *s, bool look_closely)
@@ -194,6 +147,8 @@ static void leave(struct watchdog *w, bool tell_launcher)
 {
 	atomic_store(&own(w)->state, BOARD_FINISHED);
 	beat(w, true);
+	if (tell_launcher)
+		launcher_end(w->launcher);
 	if (tell_launcher && w->site.end_job) {
 		pthread_t t; /* a thread of its own: the call may wait for a lock that a stuck thread holds */
 		if (!pthread_create(&t, NULL, call_end_job, w))
@@ -416,7 +371,7 @@ static void *watch(void *arg)
 {
 	struct watchdog *w = arg;
 	while (!atomic_load(&w->stop)) {
-		sleep_a_period();
+		signals_sleep(PERIOD_S);
 		if (atomic_load(&w->stop))
 			break;
 		beat(w, false);
@@ -424,7 +379,7 @@ static void *watch(void *arg)
 			report(w, "");
 		/* A rank that has finished with a status other than 0 makes the launcher send SIGTERM to those that are
 		 * about to: they need no reason. */
-		int sig = atomic_load(&signalled);
+		int sig = signals_taken();
 		if (sig && atomic_load(&own(w)->state) != BOARD_FINISHED)
 			told_to_end(w, sig);
 		look_for_dead(w, false);
@@ -444,27 +399,23 @@ enum status watchdog_start(const struct watchdog_site *site, struct watchdog **o
 	}
 	w->site = *site;
 	w->seen = seen;
+	w->launcher = launcher_find();
 	atomic_store(&w->timeout_s, site->timeout_s);
 	w->last_look_s = clock_s();
 	for (int64_t i = 0; i < site->board->slots; i++)
 		seen[i].since_s = w->last_look_s;
 	pthread_mutex_init(&w->lock, NULL);
-	if ((wake_up = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) < 0) {
-		enum status st = error_set(e, ST_RUN, "no event for the watchdog: %s", strerror(errno));
+	enum status st = signals_take(e);
+	int code = st ? 0 : pthread_create(&w->thread, NULL, watch, w);
+	if (code) {
+		signals_give_back();
+		st = error_set(e, ST_RUN, "no thread for the watchdog: %s", strerror(code));
+	}
+	if (st) {
 		pthread_mutex_destroy(&w->lock);
 		free(seen);
 		free(w);
 		return st;
-	}
-	take_signals();
-	int code = pthread_create(&w->thread, NULL, watch, w);
-	if (code) {
-		give_signals_back();
-		close(wake_up);
-		pthread_mutex_destroy(&w->lock);
-		free(seen);
-		free(w);
-		return error_set(e, ST_RUN, "no thread for the watchdog: %s", strerror(code));
 	}
 	*out = w;
 	return ST_OK;
@@ -476,12 +427,10 @@ void watchdog_stop(struct watchdog *w)
 		return;
 	atomic_store(&own(w)->state, BOARD_FINISHED);
 	atomic_store(&w->stop, true);
-	eventfd_write(wake_up, 1);
+	signals_wake();
 	pthread_join(w->thread, NULL);
-	give_signals_back();
+	signals_give_back();
 	beat(w, true);
-	close(wake_up);
-	wake_up = -1;
 	pthread_mutex_destroy(&w->lock);
 	free(w->seen);
 	free(w);
