@@ -92,6 +92,16 @@ static void faster(const struct drawn *d, const struct result *now)
 	}
 }
 
+/* The first micro-batch of a step has no gradients to add its own to, the others have: that is all that may come on
+ * top. Not with a loader: while a pipeline runs its last backwards the queue is full and the loader rests, more so the
+ * more micro-batches follow each other. */
+static void at_most_twice(const struct drawn *d, const struct result *now, const struct result *twice)
+{
+	const double added_s = twice->time.class_s[CLASS_ELEMENTWISE] - 2 * now->time.class_s[CLASS_ELEMENTWISE];
+	holds(twice->time.step_s <= (2 * now->time.step_s + fmax(added_s, 0)) * (1 + ANOMALY), d,
+		"twice the batch takes at most twice as long", now->time.step_s, twice->time.step_s);
+}
+
 /* Twice the sequences in twice the micro-batches: the products of the blocks double, tokens too. */
 static void more_batch(const struct drawn *d, const struct result *now)
 {
@@ -106,6 +116,8 @@ static void more_batch(const struct drawn *d, const struct result *now)
 		return;
 	}
 	holds(r.time.step_s >= now->time.step_s, d, "more batch takes no less time", now->time.step_s, r.time.step_s);
+	if (!(d->c.data.load_time_s > 0))
+		at_most_twice(d, now, &r);
 	holds(r.time.class_n[CLASS_GEMM] == 2 * now->time.class_n[CLASS_GEMM], d, "twice the batch: twice the products",
 		(double)now->time.class_n[CLASS_GEMM], (double)r.time.class_n[CLASS_GEMM]);
 	holds(fabs(r.tokens_per_s * r.time.step_s - 2 * now->tokens_per_s * now->time.step_s) <=
