@@ -3,10 +3,11 @@ VARIANT ?= release
 CUDA ?= auto
 EXEC ?= auto
 CC = gcc
-MPICC ?= mpicc
+# The MPI library, by its name for pkg-config: ompi-c (Open MPI) or mpich.
+MPI ?= ompi-c
 # What predicts needs these; what executes (the plug-in) these, too.
 PKGS = hwloc expat yaml-0.1 jansson zlib sqlite3
-EXEC_PKGS = openblas ompi-c
+EXEC_PKGS = openblas $(MPI)
 
 VARIANTS = release debug asan portable fuzz
 ifeq ($(filter $(VARIANT),$(VARIANTS)),)
@@ -160,7 +161,7 @@ $(B)/doubles/libcublasLt.so.13: $(B)/twin/cublaslt.o tests/doubles/cublaslt.map
 $(B)/twin/cublaslt.o $(B)/twin/cudnn_graph.o: TWIN_FLAGS += $(if $(filter release,$(VARIANT)),-O3 -march=native -ffp-contract=off)
 $(B)/doubles/libcudnn.so.9: $(B)/twin/cudnn.o $(B)/twin/cudnn_graph.o tests/doubles/cudnn.map
 $(B)/doubles/libnccl.so.2: $(B)/twin/nccl.o tests/doubles/nccl.map
-$(B)/twin/nccl.o: TWIN_FLAGS += $(shell pkg-config --cflags ompi-c)
+$(B)/twin/nccl.o: TWIN_FLAGS += $(shell pkg-config --cflags $(MPI))
 $(B)/doubles/libnvidia-ml.so.1: tests/doubles/nvml.c topology/discover/nvml.h
 	@mkdir -p $(@D)
 	$(CC) -I. -D_GNU_SOURCE -std=c11 $(WARN) $(CFLAGS_$(VARIANT)) -DTYPES -DGPUS=8 \
@@ -168,7 +169,7 @@ $(B)/doubles/libnvidia-ml.so.1: tests/doubles/nvml.c topology/discover/nvml.h
 $(filter-out %/libcudart.so.13 %/libnvidia-ml.so.1,$(DOUBLES)): $(B)/doubles/libcudart.so.13
 	@mkdir -p $(@D)
 	$(CXX) $(LDFLAGS_$(VARIANT)) -pthread -shared -Wl,-soname,$(@F) -Wl,--version-script=$(filter %.map,$^) \
-		-o $@ $(filter %.o,$^) $(filter %.so.13,$^) $(if $(findstring nccl,$@),$(shell pkg-config --libs ompi-c))
+		-o $@ $(filter %.o,$^) $(filter %.so.13,$^) $(if $(findstring nccl,$@),$(shell pkg-config --libs $(MPI)))
 
 # The kernels' twins against the host's reference: no nvcc, no library.
 TWIN_TESTS = $(if $(CUDA_FLAGS),$(addprefix $(B)/tests/cuda/,test_twin $(addprefix test_cuda_,act attention \
@@ -274,7 +275,12 @@ $(B)/libstepsim_exec.so: $(EXEC_OBJ) exec/plugin.map
 
 $(EXEC_OBJ): CFLAGS_ALL += -fPIC -fno-semantic-interposition
 # Objects of a build before there was a plug-in are not position-independent.
-$(EXEC_OBJ): exec/plugin.map
+$(EXEC_OBJ): exec/plugin.map $(B)/mpi
+
+# Objects for one MPI library do not serve another.
+$(B)/mpi: FORCE
+	@mkdir -p $(@D)
+	@echo '$(MPI)' | cmp -s - $@ || echo '$(MPI)' > $@
 
 $(LIB): $(LIB_OBJ)
 	@rm -f $@
@@ -334,8 +340,9 @@ check-faults: all $(B)/tests/exec/test_faults ## faults of a job: a table of tim
 	bash tests/exec/test_faults.sh
 	bash tests/root/test_faults_cluster.sh
 
-check-root: all tests ## several hosts in namespaces, CPU quotas (as root)
+check-root: all tests ## several hosts in namespaces, CPU quotas, Slurm (as root)
 	bash tests/root/test_hosts.sh
+	bash tests/root/test_slurm.sh
 
 validate: all ## published measurements predicted, within limits
 	python3 scripts/validate.py

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Tests that take too long for every change: fuzzers under the sanitizers (SECONDS_EACH, default 60; SEED), and under
 # libFuzzer for half as long where clang-14 is there; laws on plans drawn for LAW_SECONDS (300); 1,000 runs in a row;
+# NOMEM_POINTS (60) allocations of each of some commands failing; MPICH where it is there;
 # all random cases of the properties and the kernels' twins with all threads of a block under them,
 # every preset predicted and, made small, executed, valgrind over the unit tests and over an executed step,
 # calibration of 8 ranks. The CUDA part is built for all its architectures, and the PTX of those that the test
@@ -50,6 +51,9 @@ check "laws, seed $seed" env STEPSIM_LAW_SECONDS="${LAW_SECONDS:-300}" STEPSIM_L
 	build/asan/tests/property/test_law_properties
 check "plan's best" python3 tests/property/plan_law.py
 check '1,000 runs in a row' bash tests/property/soak.sh
+${CC:-cc} -shared -fPIC -O1 -o "$scratch/nomem.so" tests/nomem/nomem.c || exit 1
+check 'commands whose memory runs out' python3 tests/nomem/check.py "$scratch/nomem.so" "${NOMEM_POINTS:-60}" "$seed"
+check 'MPICH' bash tests/exec/test_mpich.sh
 
 for source in tests/property/test_*.c; do
 	check "sanitizers, $source" "build/asan/${source%.c}"
