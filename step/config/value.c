@@ -366,7 +366,7 @@ char *key_value_text(const struct config_key *k, const struct config *c, char bu
 		if (is_auto(k, c))
 			text = "auto";
 		else
-			snprintf(buf, KEY_VALUE_MAX, k->type == KEY_INT || k->type == KEY_BYTES ? "%.0f" : "%.12g",
+			snprintf(buf, KEY_VALUE_MAX, k->type == KEY_INT || k->type == KEY_BYTES ? "%.0f" : "%.15g",
 				key_number(k, c) / scale(k));
 		break;
 	case KEY_BOOL: text = key_number(k, c) != 0 ? "true" : "false"; break;

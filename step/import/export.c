@@ -35,15 +35,21 @@ static bool holds(const struct exporter *x, const struct import_row *r)
 	return true;
 }
 
+/* Writes a number, or the value of a key of CONFIG.yaml. */
+static void operand(const struct exporter *x, const char *text, char out[KEY_VALUE_MAX])
+{
+	const enum key_id id = import_key_of(text);
+	snprintf(out, KEY_VALUE_MAX, "%s", text);
+	if (id != KEY_COUNT)
+		key_value_text(config_key(id), x->c, out);
+}
+
 static bool product(const struct exporter *x, const struct ynode *list, double *out)
 {
 	char text[KEY_VALUE_MAX], *rest;
 	*out = 1;
 	for (size_t i = 0; list && i < list->n; i++) {
-		const enum key_id id = import_key_of(list->child[i]->text);
-		snprintf(text, sizeof text, "%s", list->child[i]->text);
-		if (id != KEY_COUNT)
-			key_value_text(config_key(id), x->c, text);
+		operand(x, list->child[i]->text, text);
 		*out *= strtod(text, &rest);
 		if (*rest)
 			return false;
@@ -57,7 +63,7 @@ static bool solve(const struct exporter *x, const struct import_row *r, char tex
 	double times, over, value = strtod(text, NULL);
 	for (size_t i = 0; r->plus && i < r->plus->n; i++) {
 		char other[KEY_VALUE_MAX];
-		key_value_text(config_key(import_key_of(r->plus->child[i]->text)), x->c, other);
+		operand(x, r->plus->child[i]->text, other);
 		value -= strtod(other, NULL);
 	}
 	if (r->plus)
@@ -185,11 +191,31 @@ static bool is_bare(const char *text)
 {
 	char *rest;
 	strtod(text, &rest);
-	return (*text && !*rest) || strcmp(text, "true") == 0 || strcmp(text, "false") == 0 || *text == '[';
+	return (*text && !*rest) || strcmp(text, "true") == 0 || strcmp(text, "false") == 0;
+}
+
+/* Writes "[a, 1]" as ["a", 1]. */
+static void write_list(const char *text, FILE *out)
+{
+	char word[KEY_VALUE_MAX];
+	for (const char *p = text; *p; p++) {
+		const size_t len = strcspn(p, "[], ");
+		snprintf(word, sizeof word, "%.*s", (int)len, p);
+		if (len)
+			fprintf(out, is_bare(word) ? "%s" : "\"%s\"", word);
+		p += len;
+		if (!*p)
+			break;
+		putc(*p, out);
+	}
 }
 
 static void write_text(const char *text, bool quotes, FILE *out)
 {
+	if (quotes && *text == '[') {
+		write_list(text, out);
+		return;
+	}
 	if (!quotes || is_bare(text)) {
 		fputs(text, out);
 		return;
@@ -417,6 +443,17 @@ static enum status settle(struct exporter *x, char **text, size_t *len)
 	return st;
 }
 
+/* Returns whether the framework's config has the sizes or the name of a model. */
+static bool writes_model(const struct import_table *t)
+{
+	for (size_t i = 0; i < t->rows.n; i++) {
+		const struct import_row *r = &t->rows.at[i];
+		if (!r->no_export && !r->hub && (r->to == KEY_model_preset || r->to == KEY_model_layers))
+			return true;
+	}
+	return false;
+}
+
 enum status export_write(const struct config *c, const char *to, FILE *out, struct error *e)
 {
 	struct exporter x = {.c = c, .e = e};
@@ -430,6 +467,8 @@ enum status export_write(const struct config *c, const char *to, FILE *out, stru
 	else if (x.table.launch && c->model.encoder_layers > 0)
 		st = error_set(e, ST_INPUT, "%s: model.encoder_layers: what it starts builds decoders alone",
 			x.table.title);
+	else if (model_is_conv(&c->model) && writes_model(&x.table))
+		st = error_set(e, ST_INPUT, "%s has no convolutional networks", x.table.title);
 	x.marked[KEY_cluster_system] = true; /* no framework names the machine */
 	x.marked[KEY_cluster_nodes] = true;
 	if (!st && !(st = settle(&x, &text, &len)))
