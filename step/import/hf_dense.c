@@ -1,5 +1,7 @@
 /* Hugging Face models without experts, each as the transformers class of its name builds it
  * (https://github.com/huggingface/transformers, src/transformers/models/TYPE/modeling_TYPE.py). */
+#include <string.h>
+
 #include "step/import/hf_reader.h"
 
 /* The sizes under GPT-2's names, with learned positions. */
@@ -314,4 +316,127 @@ void hf_type_chatglm(struct hf_reader *r, struct model *m)
 	m->norm = hf_bool(r, "rmsnorm", true) ? NORM_RMSNORM : NORM_LAYERNORM;
 	m->bias = m->proj_bias = hf_bool(r, "add_bias_linear", false);
 	m->qkv_bias = m->bias || hf_bool(r, "add_qkv_bias", false);
+}
+
+void hf_type_seed_oss(struct hf_reader *r, struct model *m)
+{
+	hf_read_llama_like(r, m);
+	m->qkv_bias = hf_bool(r, "attention_bias", true);
+	m->proj_bias = hf_bool(r, "attention_out_bias", false);
+	m->bias = hf_bool(r, "mlp_bias", false);
+}
+
+void hf_type_ernie4_5(struct hf_reader *r, struct model *m)
+{
+	hf_read_llama_like(r, m);
+	hf_set_bias(m, hf_bool(r, "use_bias", false), hf_bool(r, "use_bias", false));
+	m->tied_embeddings = hf_bool(r, "tie_word_embeddings", true);
+}
+
+/* EXAONE 3: Llama's blocks under GPT-2's names. */
+void hf_type_exaone(struct hf_reader *r, struct model *m)
+{
+	m->layers = hf_int(r, "num_layers", KEY_model_layers, 32);
+	m->hidden = hf_int(r, "hidden_size", KEY_model_hidden, 2048);
+	m->heads = hf_int(r, "num_attention_heads", KEY_model_heads, 32);
+	m->kv_heads = hf_int(r, "num_key_value_heads", KEY_model_kv_heads, m->heads);
+	m->head_dim = hf_head_dim_of(r, m, "hidden_size");
+	m->ffn_hidden = hf_int(r, "intermediate_size", KEY_model_ffn_hidden, 4 * m->hidden);
+	m->vocab = hf_int(r, "vocab_size", KEY_model_vocab, 102400);
+	hf_read_positions(r, m, "max_position_embeddings", 2048);
+	m->position = POS_ROPE;
+	m->mlp = hf_activation(r, "activation_function", "silu", true);
+	m->norm = NORM_RMSNORM;
+	m->tied_embeddings = hf_bool(r, "tie_word_embeddings", false);
+}
+
+/* EXAONE 4: where layers have a window, those that see all keys have no rope. */
+void hf_type_exaone4(struct hf_reader *r, struct model *m)
+{
+	hf_read_llama_like(r, m);
+	m->branch_norm = BRANCH_NORM_REORDERED;
+	m->qk_norm = QK_NORM_HEAD;
+	if (!hf_get(r, "sliding_window"))
+		return;
+	hf_read_mixed_window(r, m, 4096, 4);
+	m->no_rope_every = m->global_attention_every;
+}
+
+void hf_type_hunyuan(struct hf_reader *r, struct model *m)
+{
+	hf_type_llama(r, m);
+	m->qk_norm = QK_NORM_HEAD;
+}
+
+void hf_type_arcee(struct hf_reader *r, struct model *m)
+{
+	hf_read_sizes(r, m);
+	m->mlp = hf_activation(r, "hidden_act", "relu2", false);
+	m->norm = NORM_RMSNORM;
+	hf_set_bias(m, hf_bool(r, "attention_bias", false), hf_bool(r, "mlp_bias", false));
+}
+
+/* xIELU moves what squared ReLU moves, and has two scalars a layer that are left out. */
+void hf_type_apertus(struct hf_reader *r, struct model *m)
+{
+	hf_read_sizes(r, m);
+	m->mlp = MLP_SQUARED_RELU;
+	m->norm = NORM_RMSNORM;
+	m->qk_norm = QK_NORM_HEAD;
+	hf_set_bias(m, hf_bool(r, "attention_bias", false), hf_bool(r, "mlp_bias", false));
+	hf_leaves_out(r, "xIELU, taken as squared ReLU");
+}
+
+void hf_type_glm(struct hf_reader *r, struct model *m)
+{
+	hf_read_llama_like(r, m);
+	m->qkv_bias = hf_bool(r, "attention_bias", true);
+}
+
+void hf_type_glm4(struct hf_reader *r, struct model *m)
+{
+	hf_read_llama_like(r, m);
+	m->qkv_bias = hf_bool(r, "attention_bias", true);
+	m->branch_norm = BRANCH_NORM_SANDWICH;
+}
+
+/* Returns whether every second layer of GPT-Neo has a window: [[["global", "local"], 12]]. */
+static bool alternates(const struct hf_reader *r)
+{
+	const json_t *kinds = json_array_get(json_array_get(hf_get(r, "attention_types"), 0), 0);
+	const char *second = json_string_value(json_array_get(kinds, 1));
+	return !hf_get(r, "attention_types") || (second && strcmp(second, "local") == 0);
+}
+
+/* GPT-Neo: every second layer has a window; that is the first of two here. */
+void hf_type_gpt_neo(struct hf_reader *r, struct model *m)
+{
+	m->layers = hf_int(r, "num_layers", KEY_model_layers, 24);
+	m->hidden = hf_int(r, "hidden_size", KEY_model_hidden, 2048);
+	m->heads = m->kv_heads = hf_int(r, "num_heads", KEY_model_heads, 16);
+	m->head_dim = hf_head_dim_of(r, m, "hidden_size");
+	m->ffn_hidden = hf_int(r, "intermediate_size", KEY_model_ffn_hidden, 4 * m->hidden);
+	m->vocab = hf_int(r, "vocab_size", KEY_model_vocab, 50257);
+	hf_read_positions(r, m, "max_position_embeddings", 2048);
+	m->max_positions = m->seq_len;
+	m->position = POS_LEARNED;
+	m->norm = NORM_LAYERNORM;
+	m->mlp = hf_activation(r, "activation_function", "gelu_new", false);
+	hf_set_bias(m, false, true);
+	m->proj_bias = true;
+	m->tied_embeddings = hf_bool(r, "tie_word_embeddings", true);
+	if (alternates(r)) {
+		m->sliding_window = hf_int(r, "window_size", KEY_model_sliding_window, 256);
+		m->global_attention_every = 2;
+	}
+}
+
+/* Qwen's models that see pictures have the sizes of the text in text_config, or beside those of the vision tower. */
+void hf_type_qwen2_vl(struct hf_reader *outer, struct model *m)
+{
+	struct hf_reader r = hf_inside(outer, "text_config");
+	hf_leaves_out(outer, "the vision tower");
+	hf_type_qwen2(&r, m);
+	m->tied_embeddings = hf_bool(outer, "tie_word_embeddings", m->tied_embeddings);
+	outer->st = outer->st ? outer->st : r.st;
 }

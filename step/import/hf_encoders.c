@@ -72,3 +72,23 @@ void hf_type_vit(struct hf_reader *r, struct model *m)
 	if (!r->st)
 		m->seq_len = m->max_positions = model_patches(m) + 1;
 }
+
+/* DistilBERT: BERT without token types and pooler, under names of its own. */
+void hf_type_distilbert(struct hf_reader *r, struct model *m)
+{
+	m->layers = hf_int(r, "n_layers", KEY_model_layers, 6);
+	m->hidden = hf_int(r, "dim", KEY_model_hidden, 768);
+	m->heads = m->kv_heads = hf_int(r, "n_heads", KEY_model_heads, 12);
+	m->head_dim = hf_head_dim_of(r, m, "dim");
+	m->ffn_hidden = hf_int(r, "hidden_dim", KEY_model_ffn_hidden, 3072);
+	m->vocab = hf_int(r, "vocab_size", KEY_model_vocab, 30522);
+	hf_read_positions(r, m, "max_position_embeddings", 512);
+	m->max_positions = m->seq_len;
+	m->position = POS_LEARNED;
+	m->causal = m->final_norm = false;
+	m->mlp = hf_activation(r, "activation", "gelu", false);
+	m->norm = NORM_LAYERNORM;
+	hf_set_bias(m, true, true);
+	m->post_norm = m->embedding_norm = m->tied_embeddings = true;
+	read_heads(r, m);
+}

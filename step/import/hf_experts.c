@@ -172,3 +172,42 @@ void hf_type_grok(struct hf_reader *r, struct model *m)
 	m->moe_ffn_hidden = m->ffn_hidden;
 	m->attention_softcap = hf_whole(r, "max_attn_value", KEY_model_attention_softcap);
 }
+
+void hf_type_dots1(struct hf_reader *r, struct model *m)
+{
+	hf_read_llama_like(r, m);
+	m->qkv_bias = m->proj_bias = hf_bool(r, "attention_bias", false);
+	m->qk_norm = QK_NORM_HEAD;
+	read_deepseek_experts(r, m);
+}
+
+/* ERNIE 4.5: experts in every layer from moe_layer_start_index to the last. */
+void hf_type_ernie4_5_moe(struct hf_reader *r, struct model *m)
+{
+	hf_type_ernie4_5(r, m);
+	m->experts = hf_int(r, "moe_num_experts", KEY_model_experts, 64);
+	m->experts_per_token = hf_int(r, "moe_k", KEY_model_experts_per_token, 6);
+	m->moe_ffn_hidden = hf_int(r, "moe_intermediate_size", KEY_model_moe_ffn_hidden, 1536);
+	m->shared_experts = hf_int(r, "moe_num_shared_experts", KEY_model_shared_experts, 2);
+	m->first_dense_layers = hf_int(r, "moe_layer_start_index", KEY_model_first_dense_layers, 1);
+	const json_t *end = hf_get(r, "moe_layer_end_index");
+	if (hf_int(r, "moe_layer_interval", KEY_model_moe_layer_freq, 1) != 1)
+		hf_fail(r, "moe_layer_interval", "expected 1");
+	if (end && json_integer_value(end) >= 0 && json_integer_value(end) != m->layers - 1)
+		hf_fail(r, "moe_layer_end_index", "dense layers behind those with experts cannot be described");
+}
+
+/* Granite's experts; the shared one is as wide as several of the others. */
+void hf_type_granitemoe(struct hf_reader *r, struct model *m)
+{
+	hf_read_llama_like(r, m);
+	m->qkv_bias = m->proj_bias = hf_bool(r, "attention_bias", false);
+	read_experts(r, m, "num_local_experts", 8, 2, "intermediate_size");
+	const json_t *width = hf_get(r, "shared_intermediate_size");
+	const int64_t shared = width && json_integer_value(width) != 0
+	                               ? hf_int(r, "shared_intermediate_size", KEY_model_ffn_hidden, 0)
+	                               : 0;
+	m->shared_experts = shared / m->moe_ffn_hidden;
+	if (shared % m->moe_ffn_hidden != 0)
+		hf_fail(r, "shared_intermediate_size", "expected a multiple of intermediate_size");
+}

@@ -108,3 +108,70 @@ void hf_type_jamba(struct hf_reader *r, struct model *m)
 		hf_fail(r, "hidden_size", "expected at least a head of 64 channels");
 	hf_leaves_out(r, "Mamba-1's scan, taken as Mamba-2's of the same width and state");
 }
+
+/* ---- Mamba-2 or attention, then an MLP or experts: each layer is two here ---- */
+
+static bool is_listed(const json_t *list, int64_t i)
+{
+	const json_t *v;
+	size_t at;
+	json_array_foreach(list, at, v) if (json_is_integer(v) && json_integer_value(v) == i) return true;
+	return false;
+}
+
+/* Sets the pattern by the layers that attend: their numbers, or a list of every layer's kind. */
+static void set_pairs(struct hf_reader *r, struct model *m, const char *key, char second)
+{
+	char pattern[LAYER_PATTERN + 2] = "";
+	const json_t *layers = hf_get(r, key);
+	const bool kinds = json_is_string(json_array_get(layers, 0));
+	if (kinds && json_array_size(layers) != (size_t)m->layers)
+		hf_fail(r, key, "expected a kind for each of num_hidden_layers");
+	for (int64_t i = 0; i < m->layers && 2 * i < LAYER_PATTERN; i++) {
+		const char *kind = json_string_value(json_array_get(layers, (size_t)i));
+		const bool attends = kinds ? kind && strstr(kind, "attention") : is_listed(layers, i);
+		pattern[2 * i] = attends ? '*' : 'M';
+		pattern[2 * i + 1] = second;
+	}
+	m->layers *= 2;
+	set_pattern(r, m, key, pattern);
+}
+
+/* The Mamba-2 layers of Bamba and Granite 4. */
+static void read_mamba2_parts(struct hf_reader *r, struct model *m, int64_t groups)
+{
+	m->ssm_heads = hf_int(r, "mamba_n_heads", KEY_model_ssm_heads, 128);
+	m->ssm_groups = hf_int(r, "mamba_n_groups", KEY_model_ssm_groups, groups);
+	m->ssm_state = hf_int(r, "mamba_d_state", KEY_model_ssm_state, 256);
+	m->ssm_conv = hf_int(r, "mamba_d_conv", KEY_model_ssm_conv, 4);
+	m->ssm_chunk = hf_int(r, "mamba_chunk_size", KEY_model_ssm_chunk, 256);
+	const int64_t width = hf_int(r, "mamba_expand", KEY_model_ssm_conv, 2) * m->hidden;
+	m->ssm_head_dim = r->st ? 1 : width / m->ssm_heads;
+	if (width % m->ssm_heads != 0)
+		hf_fail(r, "mamba_n_heads", "expected a divisor of mamba_expand x hidden_size");
+}
+
+void hf_type_bamba(struct hf_reader *r, struct model *m)
+{
+	read_hybrid(r, m);
+	m->position = POS_ROPE;
+	m->mlp = hf_activation(r, "hidden_act", "silu", true);
+	m->qkv_bias = m->proj_bias = hf_bool(r, "attention_bias", false);
+	read_mamba2_parts(r, m, 1);
+	set_pairs(r, m, "attn_layer_indices", '-');
+}
+
+void hf_type_granitemoehybrid(struct hf_reader *r, struct model *m)
+{
+	const char *position = json_string_value(hf_get(r, "position_embedding_type"));
+	const bool experts = hf_int(r, "num_local_experts", KEY_model_experts, 8) > 0;
+	if (experts)
+		hf_type_granitemoe(r, m);
+	else
+		hf_read_llama_like(r, m);
+	if (!experts) /* its one MLP is the shared one */
+		m->ffn_hidden = hf_int(r, "shared_intermediate_size", KEY_model_ffn_hidden, 1024);
+	m->position = position && strcmp(position, "rope") == 0 ? POS_ROPE : POS_NONE;
+	read_mamba2_parts(r, m, 1);
+	set_pairs(r, m, "layer_types", experts ? 'E' : '-');
+}

@@ -55,7 +55,12 @@ void hf_read_mixed_window(struct hf_reader *r, struct model *m, int64_t window, 
 	const json_t *types = hf_get(r, "layer_types"), *v;
 	size_t i;
 	m->sliding_window = hf_int(r, "sliding_window", KEY_model_sliding_window, window);
-	m->global_attention_every = hf_int(r, "sliding_window_pattern", KEY_model_global_attention_every, every);
+	const char *letters = json_string_value(hf_get(r, "sliding_window_pattern")); /* "LLLG" */
+	m->global_attention_every = letters ? (int64_t)strlen(letters)
+	                                    : hf_int(r, "sliding_window_pattern", KEY_model_global_attention_every,
+						      every);
+	if (letters && (m->global_attention_every < 2 || strchr(letters, 'G') != letters + strlen(letters) - 1))
+		hf_fail(r, "sliding_window_pattern", "expected one G behind at least an L");
 	json_array_foreach(types, i, v)
 	{
 		const char *type = json_string_value(v);

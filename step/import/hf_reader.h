@@ -109,7 +109,34 @@ void hf_read_no_rope(struct hf_reader *r, struct model *m, int64_t every);
 	X("bert", bert) \
 	X("roberta", roberta) \
 	X("xlm-roberta", roberta) \
+	X("camembert", roberta) \
+	X("distilbert", distilbert) \
 	X("vit", vit) \
+	X("seed_oss", seed_oss) \
+	X("ernie4_5", ernie4_5) \
+	X("ernie4_5_moe", ernie4_5_moe) \
+	X("exaone", exaone) \
+	X("exaone4", exaone4) \
+	X("hunyuan_v1_dense", hunyuan) \
+	X("arcee", arcee) \
+	X("apertus", apertus) \
+	X("glm", glm) \
+	X("glm4", glm4) \
+	X("glm4v_text", glm4) \
+	X("glm4v_moe_text", glm4_moe) \
+	X("gpt_neo", gpt_neo) \
+	X("codegen", gptj) \
+	X("dots1", dots1) \
+	X("granitemoe", granitemoe) \
+	X("granitemoeshared", granitemoe) \
+	X("bamba", bamba) \
+	X("granitemoehybrid", granitemoehybrid) \
+	X("qwen2_vl", qwen2_vl) \
+	X("qwen2_5_vl", qwen2_vl) \
+	X("qwen2_vl_text", qwen2) \
+	X("qwen2_5_vl_text", qwen2) \
+	X("qwen3_vl_text", qwen3) \
+	X("qwen3_vl_moe_text", qwen3_moe) \
 	X("t5", t5) \
 	X("mt5", mt5)
 

@@ -6,6 +6,8 @@
 #include "base/suggest.h"
 #include "step/import/hf_reader.h"
 
+#define KNOWN "docs/reference.md lists those that are known"
+
 static const struct {
 	const char *name;
 	hf_type_fn *read;
@@ -16,28 +18,49 @@ static const struct {
 static void unknown_type(struct hf_reader *r, const char *type)
 {
 	const char *names[COUNT(types)];
-	char known[800] = "";
-	for (size_t i = 0; i < COUNT(types); i++) {
-		const size_t n = strlen(known);
+	char nearest[80] = "";
+	for (size_t i = 0; i < COUNT(types); i++)
 		names[i] = types[i].name;
-		snprintf(known + n, sizeof known - n, "%s%s", n ? ", " : "", names[i]);
-	}
 	const char *near = type ? suggest_nearest(type, names, COUNT(types)) : NULL;
+	if (near)
+		snprintf(nearest, sizeof nearest, "nearest: %s; ", near);
 	if (!type)
-		r->st = error_set(r->e, ST_INPUT, "%s: model_type: missing (known: %s)", r->name, known);
+		r->st = error_set(r->e, ST_INPUT, "%s: model_type: missing (%s)", r->name, KNOWN);
 	else
-		r->st = error_set(r->e, ST_INPUT, "%s: model_type: unknown value \"%.60s\" (%s%s%sknown: %s)", r->name,
-			type, near ? "nearest: " : "", near ? near : "", near ? "; " : "", known);
+		r->st = error_set(r->e, ST_INPUT, "%s: model_type: unknown value \"%.60s\" (%s%s)", r->name, type,
+			nearest, KNOWN);
 }
 
-void hf_read_type(struct hf_reader *r, const char *type)
+static bool read_known(struct hf_reader *r, const char *type)
 {
 	for (size_t i = 0; type && i < COUNT(types); i++) {
 		if (strcmp(types[i].name, type) != 0)
 			continue;
 		snprintf(r->out->model.name, sizeof r->out->model.name, "%s", type);
 		types[i].read(r, &r->out->model);
-		return;
+		return true;
 	}
-	unknown_type(r, type);
+	return false;
+}
+
+/* Reads the language model inside one that sees or hears, where its type is known. */
+static bool read_inner(struct hf_reader *r, const char *type)
+{
+	static const char *const keys[] = {"text_config", "language_config", "llm_config"};
+	for (size_t i = 0; type && i < COUNT(keys); i++) {
+		struct hf_reader inner = hf_inside(r, keys[i]);
+		if (inner.root == r->root || !read_known(&inner, json_string_value(hf_get(&inner, "model_type"))))
+			continue;
+		r->st = inner.st;
+		if (!r->st)
+			hf_leaves_out(r, "all of it but the language model");
+		return true;
+	}
+	return false;
+}
+
+void hf_read_type(struct hf_reader *r, const char *type)
+{
+	if (!read_known(r, type) && !read_inner(r, type))
+		unknown_type(r, type);
 }
