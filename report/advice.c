@@ -95,8 +95,12 @@ enum status report_advice(const struct outcome *o, FILE *out, struct error *e)
 	const struct advice *a = o->advice;
 	fputc('\n', out);
 	text_advice_head(o, out);
-	return a->n > 0 ? print_rows(a, 0, a->n < SHORT_ROWS ? a->n : SHORT_ROWS, o->predicted->time.step_s, out, e)
-	                : ST_OK;
+	enum status st = ST_OK;
+	if (a->n > 0)
+		st = print_rows(a, 0, a->n < SHORT_ROWS ? a->n : SHORT_ROWS, o->predicted->time.step_s, out, e);
+	if (!st && !a->fits)
+		fputs("`stepsim plan` searches for the fastest plan that fits.\n", out);
+	return st;
 }
 
 static enum status sensitivity_table(const struct outcome *o, FILE *out, struct error *e)

@@ -91,7 +91,9 @@ Where nothing fits, single changes with which it does; and where no single one s
                           saves  of the step  order  with
     -------------------------------------------------------------------------------------------------------
       several at once  -58.1 ms       -3.1 %  4 fit  --set parallel.strategy=fsdp --set train.micro_batch=1
+    `stepsim plan` searches for the fastest plan that fits.
     Symptom: compute-bound. No single change makes it fit in memory (28 changes tried)
+    `stepsim plan` searches for the fastest plan that fits.
 
 A config that can be read only once gets its advice, too:
 
