@@ -172,7 +172,10 @@ make_network() {
 # A control group of the host for its cores, one for its share of a core; cgroup version 1 has a tree for each.
 group() { # host, controller, then FILE VALUE ...
 	local folder=/sys/fs/cgroup/$2/${bed##*/}.$1
-	[ -d "/sys/fs/cgroup/$2" ] || folder=/sys/fs/cgroup/${bed##*/}.$1
+	if [ ! -d "/sys/fs/cgroup/$2" ]; then
+		folder=/sys/fs/cgroup/${bed##*/}.$1
+		{ echo "+$2" >/sys/fs/cgroup/cgroup.subtree_control; } 2>/dev/null # version 2: its groups have the controller
+	fi
 	if [ ! -d "$folder" ]; then
 		mkdir "$folder" 2>/dev/null || return
 		groups+=("$folder")
