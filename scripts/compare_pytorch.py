@@ -15,6 +15,7 @@ or parameter counts that differ; 2 a wrong config.
 
 import argparse
 import json
+import math
 import os
 import statistics
 import subprocess
@@ -131,11 +132,22 @@ def build(torch, m):
     nn, F = torch.nn, torch.nn.functional
 
     def norm():
-        return (
-            nn.RMSNorm(m["hidden"], eps=1e-5)
-            if m["norm"] == "rmsnorm"
-            else nn.LayerNorm(m["hidden"], eps=1e-5, bias=m["bias"])
-        )
+        # LayerNorm without a bias, and RMSNorm, came with PyTorch 2.1 and 2.4.
+        if m["norm"] == "rmsnorm":
+            return nn.RMSNorm(m["hidden"], eps=1e-5)
+        return nn.LayerNorm(m["hidden"], eps=1e-5, **({} if m["bias"] else {"bias": False}))
+
+    def attend(q, k, v):
+        if hasattr(F, "scaled_dot_product_attention"):
+            more = {"enable_gqa": True} if m["heads"] != m["kv_heads"] else {}
+            return F.scaled_dot_product_attention(q, k, v, is_causal=m["causal"], **more)
+        # PyTorch before 2.0: product by product.
+        k, v = (t.repeat_interleave(m["heads"] // m["kv_heads"], dim=1) for t in (k, v))
+        scores = q @ k.transpose(-2, -1) / math.sqrt(m["head_dim"])
+        if m["causal"]:
+            later = torch.ones(scores.shape[-2:], dtype=torch.bool, device=q.device).triu(1)
+            scores = scores.masked_fill(later, -math.inf)
+        return scores.softmax(dim=-1) @ v
 
     def activation(x):
         kind = m["mlp"]
@@ -165,9 +177,7 @@ def build(torch, m):
             q, k, v = (t.view(b, s, -1, d).transpose(1, 2) for t in (q, k, v))
             if m["position"] == "rope":
                 q, k = rotate(q, cos, sin), rotate(k, cos, sin)
-            more = {"enable_gqa": True} if H != K else {}
-            y = F.scaled_dot_product_attention(q, k, v, is_causal=m["causal"], **more)
-            x = x + self.proj(y.transpose(1, 2).reshape(b, s, H * d))
+            x = x + self.proj(attend(q, k, v).transpose(1, 2).reshape(b, s, H * d))
             return x + self.fc2(activation(self.fc1(self.norm2(x))))
 
     class Model(nn.Module):
