@@ -1,70 +1,84 @@
 #!/usr/bin/env python3
 """Compares predictions with measurements on test-beds with shaped links (scripts/testbed.sh), as root.
 
-    python3 scripts/bench_testbed.py [--out FOLDER] [--slice COMMAND] [--only NAME ...] [--keep]
+    python3 scripts/bench_testbed.py [--out FOLDER] [--slice COMMAND] [--only NAME ...] [--fresh] [--docs]
 
 Three profiles are calibrated: two hosts at 1 Gb/s with a rank each, and four hosts in two racks with a rank each and two
-ranks each. All else is predicted from them: other rates (cluster.network_factor), other sizes, other groups. What is measured is that whole
-slices of at most two minutes. --slice is put before the command of each, to keep a shared machine quiet; --keep takes
-what FOLDER has already. The result is FOLDER/testbed.json. Exit codes: 0; 2 no test-bed here; 3 a goal is missed.
+ranks each. All else is predicted from them: other rates (cluster.network_factor), other sizes, other groups. It runs in
+pieces of at most two minutes; standard error says how much is left. A run that was stopped goes on where it was: FOLDER
+keeps what was measured, for as long as neither the program nor the beds change; --fresh begins anew. --slice is put
+before the command of each piece, to keep a shared machine quiet.
+
+The result is FOLDER/testbed.json and, with --docs, the tables of docs/clusters.md. Exit codes: 0; 2 no test-bed here, or
+a part is missing; 3 a goal is missed.
 """
 
 import argparse
+import datetime
+import glob
+import hashlib
 import json
 import os
 import shlex
 import statistics
 import subprocess
 import sys
+import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BEDS = os.path.join(ROOT, "tests/testbed")
 STEPSIM = os.path.join(ROOT, "build/release/stepsim")
+PAGE = os.path.join(ROOT, "docs/clusters.md")
 GOALS = {"step, median": 7, "step, worst": 20, "exposed communication, worst": 10, "collectives, median": 10}
 COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter")
 STEADY_B = 64 << 10
 
-# Bed, ranks a host, profile, and keys that all its commands have; then sizes of collectives or steps.
-TWO = {"bed": "two", "hosts": 2, "each": 1, "profile": "two"}
+# Bed, ranks a host, profile, keys that all its commands have, and keys that say of the bed what the profile does not: of
+# the prediction alone. `s`: seconds of its calibration, about.
+TWO = {"bed": "two", "hosts": 2, "each": 1, "profile": "two", "s": 45}
 SLOW = {**TWO, "bed": "slow", "sets": ["cluster.network_factor=0.3"]}
-FOUR = {"bed": "four", "hosts": 4, "each": 1, "profile": "four"}
-EIGHT = {**FOUR, "each": 2, "profile": "eight"}
+UNEVEN = {**TWO, "bed": "uneven", "predicted": ["cluster.slow_ranks={n1: 2}"]}  # executed as the host is
+FOUR = {"bed": "four", "hosts": 4, "each": 1, "profile": "four", "s": 65}
+EIGHT = {**FOUR, "each": 2, "profile": "eight", "s": 95}
 ORIGINS = {"two": TWO, "four": FOUR, "eight": EIGHT}
 FOUR_OF_EIGHT = {**FOUR, "profile": "eight"}  # one rank a host, predicted from two
 SMALL = ("1K", "1M", 10)  # first and last size, calls of each; calibration times none of them
+MIDDLE, LARGE = ("4M", "4M", 2), ("16M", "64M", 1)
 
 
 def steps(model, **cases):
-    return {name: (model, sets.split()) for name, sets in cases.items()}
+    return {"steps": {name: (model, sets.split()) for name, sets in cases.items()}}
 
 
+# Place, seconds that it takes about, and its work.
 SLICES = {
-    "two-collectives": (TWO, {"sizes": [SMALL, ("4M", "64M", 2)]}),
-    "slow-collectives": (SLOW, {"sizes": [SMALL, ("4M", "16M", 2)]}),
-    "four-collectives": (FOUR, {"sizes": [SMALL, ("4M", "4M", 2)]}),
-    "four-of-eight-collectives": (FOUR_OF_EIGHT, {"sizes": [SMALL, ("4M", "4M", 2)]}),
-    "eight-collectives": (EIGHT, {"sizes": [SMALL, ("4M", "4M", 2)]}),
-    "two-ddp": (
-        TWO,
-        steps("medium", **{f"ddp-bucket-{b}": f"parallel.bucket_mb={b}" for b in (1, 5, 25, 100)}),
-    ),
+    "two-collectives": (TWO, 60, {"sizes": [SMALL, ("4M", "64M", 2)]}),
+    "two-ddp": (TWO, 55, steps("medium", **{f"ddp-bucket-{b}": f"parallel.bucket_mb={b}" for b in (1, 5, 25, 100)})),
     "two-fsdp": (
         TWO,
-        steps(
-            "medium",
-            **{f"fsdp-prefetch-{n}": f"parallel.strategy=fsdp parallel.prefetch={n}" for n in (0, 1, 2)},
-        ),
+        45,
+        steps("medium", **{f"fsdp-prefetch-{n}": f"parallel.strategy=fsdp parallel.prefetch={n}" for n in (0, 1, 2)}),
     ),
+    "slow-collectives": (SLOW, 60, {"sizes": [SMALL, ("4M", "16M", 2)]}),
     "slow-steps": (
         SLOW,
+        50,
         steps(
             "medium",
             **{f"ddp-bucket-{b}": f"parallel.bucket_mb={b} run.steps=3" for b in (1, 25)},
             **{"fsdp-prefetch-1": "parallel.strategy=fsdp run.steps=3"},
         ),
     ),
+    "uneven-steps": (
+        UNEVEN,
+        30,
+        steps("medium", **{"ddp-bucket-25": "run.steps=3", "fsdp-prefetch-1": "parallel.strategy=fsdp run.steps=3"}),
+    ),
+    "four-collectives": (FOUR, 60, {"sizes": [SMALL, MIDDLE]}),
+    "four-large": (FOUR, 90, {"sizes": [LARGE]}),
     "four-steps": (
         FOUR,
+        25,
         steps(
             "small",
             **{
@@ -73,10 +87,14 @@ SLICES = {
             },
         ),
     ),
+    "eight-collectives": (EIGHT, 60, {"sizes": [SMALL, MIDDLE]}),
+    "eight-large": (EIGHT, 110, {"sizes": [LARGE]}),
     "eight-steps": (
         EIGHT,
-        steps("small", **{"tensor-inside": "parallel.tensor=2 parallel.data=4 parallel.strategy=ddp run.steps=3"}),
+        15,
+        steps("small", **{"tensor-inside": "parallel.tensor=2 parallel.data=4 parallel.strategy=ddp"}),
     ),
+    "four-of-eight-collectives": (FOUR_OF_EIGHT, 60, {"sizes": [SMALL, MIDDLE]}),
 }
 
 
@@ -98,15 +116,21 @@ def commands(name, place, work, folder):
 
     def add(result, arguments, more=()):
         words = [*arguments, "-q", *(w for s in (*sets, *more) for w in ("--set", s)), "--json", result]
+        line = " ".join(map(shlex.quote, mpirun(place, words))) + " >/dev/null </dev/null"
+        if "predicted" in place:
+            told = [w for s in (*sets, *more, *place["predicted"]) for w in ("--set", s)]
+            line += " && " + " ".join(
+                map(shlex.quote, [STEPSIM, "predict", arguments[0], *told, "-q", "--json", f"{result}.predicted"])
+            )
         # A run that fails has no result: the others go on, and the table says so.
-        lines.append(" ".join(map(shlex.quote, mpirun(place, words))) + " >/dev/null </dev/null || true")
+        lines.append(f"{line} >/dev/null || rm -f {shlex.quote(result)}")
         results.append(result)
 
     for k, (first, last, calls) in enumerate(work.get("sizes", [])):
         for collective in COLLECTIVES:
             words = ["bench", collective, "-b", first, "-e", last, "-n", str(calls), "-w", str(min(calls, 5)), "-c", "0"]
             add(f"{folder}/{name}.{collective}.{k}.json", words)
-    for step, (model, more) in work.items() if "sizes" not in work else ():
+    for step, (model, more) in work.get("steps", {}).items():
         add(f"{folder}/{name}.{step}.json", [f"{BEDS}/{model}.yaml"], more)
     return lines, results
 
@@ -117,13 +141,61 @@ def run(bed, lines, before):
     return subprocess.run([*shlex.split(before), *bench]).returncode
 
 
-def calibrate(place, folder, before, keep):
+def calibration(place, folder):
+    """The shell line, and the profile that it writes: under another name until it is whole."""
     profile = f"{folder}/{place['profile']}.yaml"
-    if keep and os.path.exists(profile):
-        return
-    line = " ".join(map(shlex.quote, mpirun(place, ["calibrate", "-o", profile, "-q"]))) + " >/dev/null"
-    if run(place["bed"], [line], before):
-        stop(f"the test-bed {place['bed']} cannot be calibrated")
+    words = mpirun(place, ["calibrate", "-o", f"{profile}.part", "-q"])
+    return " ".join(map(shlex.quote, words)) + f" >/dev/null </dev/null && mv {profile}.part {profile}", profile
+
+
+def stamp():
+    """What results depend on: the program, what it executes with, and the beds and models."""
+    files = [STEPSIM, os.path.join(os.path.dirname(STEPSIM), "libstepsim_exec.so"), f"{ROOT}/scripts/testbed.sh"]
+    digest = hashlib.sha256()
+    for path in [*files, *sorted(glob.glob(f"{BEDS}/*.yaml"))]:
+        with open(path, "rb") as f:
+            digest.update(f.read())
+    return digest.hexdigest()
+
+
+def clear(folder, fresh):
+    """Removes the results of another program or bed, and all where `fresh`."""
+    path, now = f"{folder}/stamp", stamp()
+    old = open(path).read() if os.path.exists(path) else None
+    if fresh or old != now:
+        for name in glob.glob(f"{folder}/*.json*") + glob.glob(f"{folder}/*.yaml*"):
+            os.remove(name)
+    with open(path, "w") as f:
+        f.write(now)
+
+
+def pieces(names, folder):
+    """What is to be run: name, seconds about, bed, shell lines; calibrations before what needs them."""
+    found, profiles = [], set()
+    for name in names:
+        place, seconds, work = SLICES[name]
+        lines, results = commands(name, place, work, folder)
+        lines = [line for line, path in zip(lines, results) if not os.path.exists(path)]
+        origin = ORIGINS[place["profile"]]
+        line, profile = calibration(origin, folder)
+        if lines and not os.path.exists(profile) and profile not in profiles:
+            found.append((f"calibration of {place['profile']}", origin["s"], origin["bed"], [line]))
+            profiles.add(profile)
+        if lines:
+            found.append((name, seconds * len(lines) / len(results), place["bed"], lines))
+    return found
+
+
+def run_all(todo, before):
+    """Runs the pieces. What has passed corrects what is left."""
+    total, expected, begin = sum(p[1] for p in todo), 0, time.time()
+    for k, (name, seconds, bed, lines) in enumerate(todo, 1):
+        pace = (time.time() - begin + 60) / (expected + 60)
+        left = (total - expected) * pace / 60
+        print(f"bench_testbed: {k} of {len(todo)}, {name}: about {left:.0f} min left", file=sys.stderr, flush=True)
+        if run(bed, lines, before) and name.startswith("calibration"):
+            stop(f"{name} failed")
+        expected += seconds
 
 
 def read(path):
@@ -163,9 +235,9 @@ def step_rows(name, results):
         if not found or not found.get("measurement"):
             print(f"{os.path.basename(path)}: no result", file=sys.stderr)
             continue
-        p, m = found["prediction"], found["measurement"]
+        p, m = (read(f"{path}.predicted") or found)["prediction"], found["measurement"]
         step = m["step_time_s"]
-        overlap = [1 - x["exposed_comm_s"] / x["comm_s"] if x["comm_s"] else 0 for x in (p, m)]
+        overlap = [1 - x["exposed_comm_s"] / x["comm_s"] if x["comm_s"] else None for x in (p, m)]
         rows.append(
             {
                 "slice": name,
@@ -175,10 +247,20 @@ def step_rows(name, results):
                 "error": 100 * (p["step_time_s"] / step - 1),
                 "exposed": [100 * x["exposed_comm_s"] / step for x in (p, m)],
                 "exposed_error": 100 * (p["exposed_comm_s"] - m["exposed_comm_s"]) / step,
-                "overlap": [100 * x for x in overlap],
+                "overlap": [x if x is None else 100 * x for x in overlap],
             }
         )
     return rows
+
+
+# How docs/clusters.md calls the beds.
+PLACES = {
+    "two": "two hosts at 1 Gb/s",
+    "slow": "the same at 300 Mb/s, from the profile of 1 Gb/s",
+    "four": "four hosts in two racks",
+    "eight": "the same with two ranks a host",
+    "four-of-eight": "one rank a host, from the profile of two",
+}
 
 
 def size(n):
@@ -195,7 +277,7 @@ def print_tables(collectives, steps_):
     print(f"\n{'step':<34}{'predicted':>12}{'measured':>12}{'error':>8}{'exposed, of the step':>24}{'overlap':>16}")
     for r in steps_:
         exposed = f"{r['exposed'][0]:.1f}% {r['exposed'][1]:.1f}% ({r['exposed_error']:+.1f})"
-        overlap = f"{r['overlap'][0]:.0f}% {r['overlap'][1]:.0f}%"
+        overlap = " ".join("-" if x is None else f"{x:.0f}%" for x in r["overlap"])
         print(
             f"{r['slice'].split('-')[0] + ' ' + r['case']:<34}{1e3 * r['predicted_s']:>9.0f} ms"
             f"{1e3 * r['measured_s']:>9.0f} ms{r['error']:>+7.1f}%{exposed:>24}{overlap:>16}"
@@ -218,31 +300,74 @@ def judge(collectives, steps_):
     return found, all(x is None or x <= GOALS[name] for name, x in found.items())
 
 
+def pages_table(collectives, steps_, found):
+    """The tables of docs/clusters.md."""
+    lines = [
+        f"Of one run, {datetime.date.today()}, commit `{commit()}`:",
+        "",
+        "| collectives from 64 KiB | sizes | error: median | worst |",
+        "| --- | --- | --- | --- |",
+    ]
+    for name in dict.fromkeys(PLACES[r["slice"].rpartition("-")[0]] for r in collectives):
+        rows = [r for r in collectives if PLACES[r["slice"].rpartition("-")[0]] == name and r["bytes"] >= STEADY_B]
+        worst = max(rows, key=lambda r: abs(r["error"]))
+        median = statistics.median(abs(r["error"]) for r in rows)
+        what = f"{worst['case']} of {size(worst['bytes'])}"
+        lines.append(f"| {name} | {len(rows)} | {median:.1f} % | {worst['error']:+.1f} %: {what} |")
+    lines += [
+        "",
+        "| step | predicted | measured | error | exposed, points of the step | overlap |",
+        "| --- | --- | --- | --- | --- | --- |",
+    ]
+    for r in steps_:
+        overlap = " and ".join("-" if x is None else f"{x:.0f} %" for x in r["overlap"])
+        lines.append(
+            f"| {r['slice'].split('-')[0]}: {r['case'].replace('-', ' ')} | {1e3 * r['predicted_s']:.0f} ms |"
+            f" {1e3 * r['measured_s']:.0f} ms | {r['error']:+.1f} % | {r['exposed_error']:+.1f} | {overlap} |"
+        )
+    lines += ["", "| error | found | goal |", "| --- | --- | --- |"]
+    lines += [f"| {name} | {found[name]:.1f} % | {goal} % |" for name, goal in GOALS.items()]
+    return lines
+
+
+def commit():
+    return subprocess.run(
+        ["git", "-C", ROOT, "describe", "--always", "--dirty"], capture_output=True, text=True
+    ).stdout.strip()
+
+
+def write_page(script, lines):
+    """Puts the tables between the marks of a script in docs/clusters.md."""
+    begin, end = (f"<!-- {script} --docs: {k} -->" for k in ("begin", "end"))
+    with open(PAGE) as f:
+        before, _, rest = f.read().partition(begin)
+    _, mark, after = rest.partition(end)
+    if not mark:
+        stop(f"{PAGE} has no place for the tables: {begin} and {end}")
+    with open(f"{PAGE}.part", "w") as f:
+        f.write("\n".join([before + begin, "", *lines, "", mark]) + after)
+    os.replace(f"{PAGE}.part", PAGE)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", default=os.path.join(ROOT, "build/testbed"))
     parser.add_argument("--slice", default="", metavar="COMMAND")
     parser.add_argument("--only", nargs="+", choices=SLICES, default=list(SLICES))
-    parser.add_argument("--keep", action="store_true")
+    parser.add_argument("--fresh", action="store_true", help="measure all anew")
+    parser.add_argument("--docs", action="store_true", help="write the tables of docs/clusters.md")
     a = parser.parse_args()
     os.makedirs(a.out, exist_ok=True)
     if subprocess.run(["bash", f"{ROOT}/scripts/testbed.sh", "1", "true"]).returncode:
         sys.exit(2)
-    print("load of the machine before the first run:", *os.getloadavg())
-    collectives, steps_, calibrated = [], [], set()
+    print("bench_testbed: load of the machine before the first run:", *os.getloadavg(), file=sys.stderr)
+    clear(a.out, a.fresh)
+    run_all(pieces(a.only, a.out), a.slice)
+    collectives, steps_, missing = [], [], 0
     for name in a.only:
-        place, work = SLICES[name]
-        lines, results = commands(name, place, work, a.out)
-        for path in results:
-            if not a.keep and os.path.exists(path):
-                os.remove(path)
-        missing = [line for line, path in zip(lines, results) if not os.path.exists(path)]
-        origin = ORIGINS[place["profile"]]
-        if place["profile"] not in calibrated and missing:
-            calibrate(origin, a.out, a.slice, a.keep)
-            calibrated.add(place["profile"])
-        if missing:
-            run(place["bed"], missing, a.slice)
+        place, _, work = SLICES[name]
+        results = commands(name, place, work, a.out)[1]
+        missing += sum(not os.path.exists(path) for path in results)
         if "sizes" in work:
             collectives += collective_rows(name, results)
         else:
@@ -251,7 +376,12 @@ def main():
     found, met = judge(collectives, steps_)
     with open(f"{a.out}/testbed.json", "w") as f:
         json.dump({"collectives": collectives, "steps": steps_, "errors": found, "goals": GOALS}, f, indent=1)
+    if missing:
+        stop(f"{missing} results are missing; the same command measures them")
+    if a.docs and a.only == list(SLICES):
+        write_page("bench_testbed.py", pages_table(collectives, steps_, found))
     sys.exit(0 if met else 3)
 
 
-main()
+if __name__ == "__main__":
+    main()
