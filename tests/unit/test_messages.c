@@ -89,13 +89,14 @@ static void test_slow_host(void)
 	message_links_free(&l);
 }
 
-/* Rates that part into no racks: a fast chain h1-h2-h3 whose ends are slow to each other. */
+/* Rates that part into no racks: a fast chain h1-h2-h3 whose ends are slow to each other, and to h4. */
 static void test_no_parts(void)
 {
-	struct message_pair pairs[] = {{0, 1, 1e-5, 1e8}, {1, 2, 1e-5, 1e8}, {0, 2, 1e-5, 2e7}};
+	struct message_pair pairs[] = {{0, 1, 1e-5, 1e8}, {1, 2, 1e-5, 1e8}, {0, 2, 1e-5, 2e7}, {0, 3, 1e-5, 2e7},
+		{1, 3, 1e-5, 2e7}, {2, 3, 1e-5, 2e7}};
 	struct message_links l;
 	struct error e;
-	CU_ASSERT_EQUAL_FATAL(message_links_find(pairs, COUNT(pairs), names, 3, &l, &e), ST_OK);
+	CU_ASSERT_EQUAL_FATAL(message_links_find(pairs, COUNT(pairs), names, 4, &l, &e), ST_OK);
 	CU_ASSERT_EQUAL(l.racks, 1);
 	message_links_free(&l);
 }
