@@ -256,7 +256,7 @@ def step_rows(name, results):
 # How docs/clusters.md calls the beds.
 PLACES = {
     "two": "two hosts at 1 Gb/s",
-    "slow": "the same at 300 Mb/s, from the profile of 1 Gb/s",
+    "slow": "the same at 300 Mb/s",
     "four": "four hosts in two racks",
     "eight": "the same with two ranks a host",
     "four-of-eight": "one rank a host, from the profile of two",

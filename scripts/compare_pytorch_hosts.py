@@ -288,7 +288,7 @@ def page(rows, theirs):
     lines = [
         f"PyTorch {theirs['version']}, commit `{bench_testbed.commit()}`; step time, and the error of its prediction:",
         "",
-        "| bucket | stepsim executed | error | PyTorch | error, its products | error, all its times | hidden |",
+        "| bucket | stepsim | error | PyTorch | error, its products | error, all its times | hidden |",
         "| --- | --- | --- | --- | --- | --- | --- |",
     ]
     for r in rows:
