@@ -7,6 +7,7 @@
 struct sink {
 	char **text;
 	size_t *len, room;
+	char buffer[4096]; /* stdio's: where its own allocation fails, it goes on without one, and nobody hears of it */
 };
 
 static bool make_room(struct sink *s, size_t more)
@@ -49,9 +50,11 @@ FILE *memory_stream(char **text, size_t *len)
 	*text = calloc(1, 1);
 	*len = 0;
 	if (s && *text) {
-		*s = (struct sink){text, len, 1};
+		*s = (struct sink){.text = text, .len = len, .room = 1};
 		out = fopencookie(s, "w", functions);
 	}
+	if (out)
+		setvbuf(out, s->buffer, _IOFBF, sizeof s->buffer);
 	if (!out) {
 		free(*text);
 		*text = NULL;
