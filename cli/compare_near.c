@@ -33,6 +33,7 @@ static bool plan_for(const struct config *found, int64_t ranks, struct config *o
 	*out = *found;
 	out->parallel.data = AUTO;
 	const int64_t replicas = ranks / model_ranks;
+	out->parallel.replicate = AUTO;
 	out->parallel.shard = strategy_has(p->strategy, STRATEGY_REPLICAS)
 	                              ? divisor_from(replicas, p->shard < replicas ? p->shard : replicas)
 	                              : AUTO;

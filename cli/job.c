@@ -30,9 +30,9 @@ int64_t job_replica_ranks(const struct config *c)
 {
 	const struct parallel *p = &c->parallel;
 	const int64_t cut = p->tensor * p->context, group = p->expert * p->expert_tensor,
-		      experts = group / gcd(group, cut),
-		      shard = strategy_has(p->strategy, STRATEGY_REPLICAS) && p->shard > 0 ? p->shard : 1;
-	return cut * p->pipeline * (experts / gcd(experts, shard) * shard);
+		      experts = group / gcd(group, cut), shard = p->shard > 0 ? p->shard : 1,
+		      groups = p->replicate > 0 ? p->replicate : 1;
+	return cut * p->pipeline * groups * (experts / gcd(experts, shard) * shard);
 }
 
 static enum status predict_only(struct job *job, struct error *e, const char *why)

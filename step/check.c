@@ -124,9 +124,11 @@ static struct expected expected_of(const struct program *p, const struct role *r
 		return (struct expected){0, 0, 0};
 	if (!r->buckets.at[bucket].trained)
 		return (struct expected){0, 0, shares && strategy_has(s, STRATEGY_CUTS_WEIGHTS) ? uses : 0};
-	const int64_t reductions = !strategy_has(s, STRATEGY_REDUCES)         ? 0
-	                           : strategy_has(s, STRATEGY_CUTS_GRADIENTS) ? micro
-	                                                                      : 1;
+	/* A rank that has a bucket's gradients alone in its group keeps them whole, and so until the last micro-batch,
+	 * but where it frees them with the weights. */
+	const bool each = strategy_has(s, STRATEGY_CUTS_GRADIENTS) &&
+	                  (shares || strategy_has(s, STRATEGY_CUTS_WEIGHTS));
+	const int64_t reductions = !strategy_has(s, STRATEGY_REDUCES) ? 0 : each ? micro : 1;
 	if (!strategy_has(s, STRATEGY_CUTS_STATES))
 		return (struct expected){reductions, 0, 0};
 	return (struct expected){replicas ? reductions : 0, shares ? reductions : 0,

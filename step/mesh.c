@@ -4,7 +4,8 @@
 
 static void merge_data(struct mesh *m, const struct parallel *p)
 {
-	bool hybrid = strategy_has(p->strategy, STRATEGY_REPLICAS);
+	const bool hybrid = strategy_has(p->strategy, STRATEGY_REPLICAS) ||
+	                    (strategy_has(p->strategy, STRATEGY_GROUPS) && p->shard < p->data);
 	m->params = hybrid ? DIM_SHARD : p->context > 1 ? DIM_DP_CP : DIM_DP;
 	m->size[DIM_DP_CP] = p->data * p->context;
 	m->stride[DIM_DP_CP] = m->stride[p->context > 1 ? DIM_CP : DIM_DP];

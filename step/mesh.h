@@ -12,7 +12,8 @@
  * distributed/parallel_dims.py).
  *
  * Ranks that differ only in data or context hold the same parameters. DIM_DP_CP takes both as one dimension, as context
- * stands right inside data. hsdp cuts it into DIM_SHARD, of neighbours, and DIM_REPLICA around it. These have a size
+ * stands right inside data. hsdp (zero1 and zero2 in groups) cuts it into DIM_SHARD, of neighbours, and DIM_REPLICA
+ * around it. These have a size
  * and a stride too, but no place in the order.
  */
 #ifndef STEPSIM_STEP_MESH_H
@@ -27,7 +28,7 @@ struct mesh {
 	int64_t size[DIM_ALL];   /* by dimension */
 	int64_t stride[DIM_ALL]; /* ranks between neighbours along a dimension */
 	enum mesh_dim params;    /* the dimension of a bucket's collectives: DIM_DP; DIM_DP_CP with context; DIM_SHARD
-	                            under hsdp, which then also reduces along DIM_REPLICA */
+	                            where ranks are cut in groups, which then also reduce along DIM_REPLICA */
 	enum mesh_dim experts; /* the same for a bucket of experts: DIM_EDP, or `params` where neither tensor nor expert
 	                          parallelism treats experts differently */
 	int64_t ranks;

@@ -23,6 +23,8 @@ uint32_t plan_held(const struct config *c)
 	for (int k = 0; k < PLAN_KEYS; k++)
 		if (c->origin[ids[k]].kind == ORIGIN_SET)
 			held |= 1u << k;
+	if (c->origin[KEY_parallel_replicate].kind == ORIGIN_SET) /* it says the shard */
+		held |= 1u << PLAN_SHARD;
 	return held;
 }
 
@@ -96,7 +98,7 @@ char *plan_words(const struct config *c, char buf[PLAN_WORDS])
 	say(buf, "dp %" PRId64, p->data);
 	if (reduces)
 		say(buf, "%s", strategy_name(p->strategy));
-	if (reduces && strategy_has(p->strategy, STRATEGY_REPLICAS))
+	if (reduces && (strategy_has(p->strategy, STRATEGY_REPLICAS) || p->shard < p->data))
 		say(buf, "%" PRId64, p->shard);
 	say(buf, "mb %" PRId64, c->train.micro_batch);
 	if (c->train.recompute != REC_NONE)

@@ -25,7 +25,7 @@ enum strategy strategy_most(unsigned with, unsigned without)
 		const enum strategy s = (enum strategy)i;
 		if (strategy_fits(s, with, without) &&
 			(best == STRAT_COUNT ||
-				count_bits(strategy_traits[s].traits) > count_bits(strategy_traits[best].traits)))
+				count_bits(strategy_traits[s].traits) >= count_bits(strategy_traits[best].traits)))
 			best = s;
 	}
 	return best;

@@ -13,7 +13,9 @@
  *   none       whole              not reduced: one replica                  whole
  *
  * (Rajbhandari et al. 2020, arXiv:1910.02054, section 5, for the three stages of ZeRO; Zhao et al. 2023,
- * arXiv:2304.11277, for fsdp and hsdp.) Cuts run over DIM_DP or, with context parallelism, DIM_DP_CP.
+ * arXiv:2304.11277, for fsdp and hsdp.) zero1 and zero2 cut in groups too where parallel.shard or parallel.replicate
+ * says so (Megatron-LM's --num-distributed-optimizer-instances, megatron/core/parallel_state.py). Cuts run over DIM_DP
+ * or, with context parallelism, DIM_DP_CP.
  */
 #ifndef STEPSIM_STEP_STRATEGY_H
 #define STEPSIM_STEP_STRATEGY_H
@@ -35,11 +37,12 @@ enum {
 	/* A rank stores its part of the weights alone: each use gathers the unit, which is freed behind it
 	 * (parallel.reshard_after_forward: false keeps it until the backward pass). */
 	STRATEGY_CUTS_WEIGHTS = 1 << 5,
-	STRATEGY_REPLICAS = 1 << 6,   /* cuts among groups of ranks; a part's replicas are summed over DIM_REPLICA */
-	STRATEGY_COMPRESSES = 1 << 7, /* may reduce gradients in another format (PyTorch's communication hooks) */
+	STRATEGY_GROUPS = 1 << 6,     /* may cut among groups of ranks; a part's replicas are summed over DIM_REPLICA */
+	STRATEGY_REPLICAS = 1 << 7,   /* does so unless told otherwise: in groups of a node's ranks */
+	STRATEGY_COMPRESSES = 1 << 8, /* may reduce gradients in another format (PyTorch's communication hooks) */
 };
 
-#define STRATEGY_ZERO1 (STRATEGY_REDUCES | STRATEGY_BUCKETS | STRATEGY_CUTS_STATES)
+#define STRATEGY_ZERO1 (STRATEGY_REDUCES | STRATEGY_BUCKETS | STRATEGY_CUTS_STATES | STRATEGY_GROUPS)
 #define STRATEGY_FSDP \
 	(STRATEGY_REDUCES | STRATEGY_UNITS | STRATEGY_CUTS_STATES | STRATEGY_CUTS_GRADIENTS | STRATEGY_CUTS_WEIGHTS)
 
@@ -50,7 +53,7 @@ enum {
 	ROW(ZERO2, "zero2", STRATEGY_ZERO1 | STRATEGY_CUTS_GRADIENTS) \
 	ROW(FSDP, "fsdp", STRATEGY_FSDP) \
 	ALIAS(FSDP, "zero3") \
-	ROW(HSDP, "hsdp", STRATEGY_FSDP | STRATEGY_REPLICAS) \
+	ROW(HSDP, "hsdp", STRATEGY_FSDP | STRATEGY_GROUPS | STRATEGY_REPLICAS) \
 	ROW(NONE, "none", 0)
 
 #define STRATEGY_ID(id, ...) STRAT_##id,
@@ -86,7 +89,7 @@ static inline bool strategy_cuts_states_alone(enum strategy s)
 	return strategy_fits(s, STRATEGY_CUTS_STATES, STRATEGY_CUTS_GRADIENTS);
 }
 
-/* The strategy that fits and has the most traits; STRAT_COUNT: none fits. */
+/* The strategy that fits and has the most traits, of equals the last; STRAT_COUNT: none fits. */
 enum strategy strategy_most(unsigned with, unsigned without);
 
 /* Names of the strategies that fit, in the order of the table: "fsdp, hsdp". Returns buf. */

@@ -127,7 +127,9 @@ static void each_shard(struct enumerator *en)
 	const int64_t data = en->data, cut = en->now.value[PLAN_TENSOR] * en->now.value[PLAN_CONTEXT],
 		      node = s->start.node_ranks / cut, group = expert_ranks(en);
 	if (!has(en, STRATEGY_REPLICAS) || held(s, PLAN_SHARD)) {
-		en->now.value[PLAN_SHARD] = has(en, STRATEGY_REPLICAS) ? (int32_t)s->start.parallel.shard : AUTO;
+		en->now.value[PLAN_SHARD] = held(s, PLAN_SHARD) && has(en, STRATEGY_GROUPS)
+		                                    ? (int32_t)s->start.parallel.shard
+		                                    : AUTO;
 		each_reshard(en);
 		return;
 	}
@@ -325,6 +327,8 @@ void search_config(const struct search_space *s, const struct shape *shape, cons
 		out->parallel.n_layers_per_stage = 0;
 	if (!shape->value[PLAN_SEQUENCE_PARALLEL])
 		out->parallel.tensor_overlap = false;
+	if (!held(s, PLAN_SHARD) || !strategy_has((enum strategy)shape->value[PLAN_STRATEGY], STRATEGY_GROUPS))
+		out->parallel.replicate = AUTO;
 	if (shape->value[PLAN_RECOMPUTE] != REC_SELECTIVE)
 		out->train.recompute_modules = AUTO;
 	for (int i = 0; i < PLAN_KEYS; i++) {

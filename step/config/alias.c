@@ -82,6 +82,7 @@ static const struct config_alias aliases[] = {
 	SWITCH(parallel, strategy, "hsdp", {"true", "hsdp"}),
 	NAMES(parallel, data, "dp data_parallel_size"),
 	NAMES(parallel, shard, "data_parallel_shard_degree"),
+	NAMES(parallel, replicate, "data_parallel_replicate_degree num_distributed_optimizer_instances"),
 	NAMES(parallel, tensor, "tp tensor_parallel_size tensor_model_parallel_size tensor_parallel_degree"),
 	NAMES(parallel, tensor_overlap, "tp_comm_overlap"),
 	NAMES(parallel, sequence_parallel, "sp"),

@@ -102,6 +102,7 @@ struct data {
 struct parallel {
 	enum strategy strategy;
 	int64_t data, shard; /* AUTO until config_resolve */
+	int64_t replicate; /* groups of `shard` replicas; AUTO: not given, and after config_resolve, as shard says it */
 	int64_t tensor;
 	bool tensor_overlap, sequence_parallel;
 	int64_t pipeline, virtual_stages;

@@ -167,7 +167,8 @@ struct config_key {
 	X(data, pin_memory, BOOL, AT(data.pin_memory), "true", EVERY) \
 	X(parallel, strategy, WORD(strategy), AT(parallel.strategy), "ddp", EVERY) \
 	X(parallel, data, INT_AUTO(1, 10000000), AT(parallel.data), "auto", EVERY) \
-	X(parallel, shard, INT_AUTO(1, 10000000), AT(parallel.shard), "auto", STRATEGY_REPLICAS) \
+	X(parallel, shard, INT_AUTO(1, 10000000), AT(parallel.shard), "auto", STRATEGY_GROUPS) \
+	X(parallel, replicate, INT_AUTO(1, 10000000), AT(parallel.replicate), "auto", STRATEGY_GROUPS) \
 	X(parallel, tensor, INT(1, 65536), AT(parallel.tensor), "1", EVERY) \
 	X(parallel, tensor_overlap, BOOL, AT(parallel.tensor_overlap), "false", EVERY) \
 	X(parallel, sequence_parallel, BOOL, AT(parallel.sequence_parallel), "false", EVERY) \

@@ -79,16 +79,45 @@ static int64_t default_shard(const struct config *c)
 	return node > 1 && p->data % node == 0 ? config_expert_shard(c, node) : p->data;
 }
 
+/* Sets shard from the number of groups. */
+static enum status resolve_replicate(struct config *c, struct error *e)
+{
+	struct parallel *p = &c->parallel;
+	char near[NEAREST_MAX];
+	if (p->replicate == AUTO)
+		return ST_OK;
+	if (p->data % p->replicate != 0)
+		return config_error(c, KEY_parallel_replicate, e,
+			"%" PRId64 " does not divide the %" PRId64 " replica%s (nearest that do: %s)", p->replicate,
+			p->data, p->data == 1 ? "" : "s", nearest_divisors(p->data, p->replicate, near));
+	const int64_t shard = p->data / p->replicate;
+	if (p->shard != AUTO && p->shard != shard)
+		return config_error(c, KEY_parallel_replicate, e,
+			"%" PRId64 " contradicts shard %" PRId64 " of %" PRId64 " replicas (nearest: %" PRId64 ")",
+			p->replicate, p->shard, p->data, p->data / p->shard > 0 ? p->data / p->shard : 1);
+	if (shard == 1 && p->data > 1)
+		return config_error(c, KEY_parallel_replicate, e,
+			"%" PRId64 " leaves one replica a group, which cuts nothing (nearest: %" PRId64
+			", or strategy ddp)",
+			p->replicate, p->data / 2);
+	p->shard = shard;
+	p->replicate = AUTO;
+	return ST_OK;
+}
+
 static enum status resolve_shard(struct config *c, struct error *e)
 {
 	struct parallel *p = &c->parallel;
 	char near[NEAREST_MAX];
-	if (!strategy_has(p->strategy, STRATEGY_REPLICAS)) {
+	if (!strategy_has(p->strategy, STRATEGY_GROUPS)) {
 		p->shard = p->shard == AUTO ? p->data : p->shard;
 		return ST_OK;
 	}
+	enum status st = resolve_replicate(c, e);
+	if (st)
+		return st;
 	if (p->shard == AUTO)
-		p->shard = default_shard(c);
+		p->shard = strategy_has(p->strategy, STRATEGY_REPLICAS) ? default_shard(c) : p->data;
 	if (p->data % p->shard != 0)
 		return config_error(c, KEY_parallel_shard, e,
 			"%" PRId64 " does not divide the %" PRId64 " replica%s (nearest that do: %s)", p->shard,

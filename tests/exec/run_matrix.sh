@@ -304,6 +304,11 @@ train 8 "${hybrid[@]}" parallel.expert=2 parallel.shard=4 parallel.overlap=false
 train 8 "${hybrid[@]}" parallel.expert=2 parallel.tensor=2 parallel.sequence_parallel=true
 train 8 "${hybrid[@]}" parallel.expert=2 parallel.pipeline=2 train.global_batch=16
 train 8 "${hybrid[@]}" parallel.expert=4 parallel.context=2
+for strategy in zero1 zero2; do # in groups of replicas
+	train 4 parallel.strategy=$strategy parallel.shard=2 parallel.expert=2
+	train 8 parallel.strategy=$strategy parallel.replicate=2 parallel.expert=2 parallel.context=2
+done
+train 8 parallel.strategy=zero1 parallel.replicate=2 parallel.expert=2 parallel.pipeline=2 train.global_batch=16
 sp=(parallel.tensor=2 parallel.sequence_parallel=true)
 train 4 parallel.expert_tensor=2
 train 4 "${sp[@]}" parallel.expert=2 parallel.expert_tensor=2

@@ -60,8 +60,8 @@ static int64_t random_plan(char text[TEXT])
 	if (dealt)
 		n += (size_t)snprintf(text + n, TEXT - n, ", expert: %u, expert_tensor: %u, expert_overlap: %s", cut(4),
 			cut(3), chunks && below(2) ? "true" : "false");
-	if (strcmp(strategy, "hsdp") == 0)
-		n += (size_t)snprintf(text + n, TEXT - n, ", shard: %u", 2u << below(2));
+	if (strcmp(strategy, "hsdp") == 0 || (strncmp(strategy, "zero", 4) == 0 && below(2)))
+		n += (size_t)snprintf(text + n, TEXT - n, below(2) ? ", shard: %u" : ", replicate: %u", 2u << below(2));
 	snprintf(text + n, TEXT - n, "}\n");
 	return (int64_t)(tensor * context * pipeline * data);
 }

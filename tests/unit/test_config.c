@@ -458,6 +458,20 @@ static void test_experts(void)
 		"sends them tokens of its own");
 	c = resolved(MOE "parallel: {expert: 4, strategy: hsdp, shard: 4}", 8);
 	CU_ASSERT_EQUAL(c.parallel.shard, 4);
+	c = resolved(MOE "parallel: {strategy: zero1, replicate: 2}", 8);
+	CU_ASSERT_EQUAL(c.parallel.shard, 4);
+	c = resolved(MOE "parallel: {strategy: zero1}", 8);
+	CU_ASSERT_EQUAL(c.parallel.shard, 8);
+	resolved(MOE "parallel: {strategy: hsdp, replicate: 2, shard: 4}", 8);
+	refused(MOE "parallel: {strategy: hsdp, replicate: 2, shard: 2}", 8,
+		"cfg.yaml:3:39: parallel.replicate: 2 contradicts shard 2 of 8 replicas (nearest: 4)");
+	refused(MOE "parallel: {strategy: zero2, replicate: 3}", 8,
+		"cfg.yaml:3:40: parallel.replicate: 3 does not divide the 8 replicas (nearest that do: 2, 4)");
+	refused(MOE "parallel: {strategy: zero2, replicate: 8}", 8,
+		"cfg.yaml:3:40: parallel.replicate: 8 leaves one replica a group, which cuts nothing (nearest: 4, or "
+		"strategy ddp)");
+	refused(MOE "parallel: {strategy: fsdp, replicate: 2}", 8,
+		"cfg.yaml:3:28: parallel.replicate: not used by strategy fsdp (used by: zero1, zero2, hsdp)");
 	refused(MOE "parallel: {expert: 4, strategy: hsdp, shard: 2}", 8,
 		"cfg.yaml:3:46: parallel.shard: 2 x tensor x context are 2 ranks, which hold no whole groups of "
 		"expert 4 (nearest: 4)");

@@ -95,6 +95,18 @@ static void test_torchtitan(void)
 	check(KEY_parallel_strategy, "ddp");
 	check(KEY_parallel_reshard_after_forward, NULL);
 	import_free(&im);
+
+	/* the rest of the ranks are a shard group; experts are cut as all else without a group of their own */
+	take("{\"model\": {\"name\": \"deepseek_v3\", \"flavor\": \"16B\"}, \"training\": {\"seq_len\": 4096},\n"
+	     " \"parallelism\": {\"data_parallel_replicate_degree\": 2, \"data_parallel_shard_degree\": -1,\n"
+	     "  \"tensor_parallel_degree\": 4, \"expert_parallel_degree\": 1}}",
+		"torchtitan");
+	check(KEY_parallel_strategy, "hsdp");
+	check(KEY_parallel_replicate, "2");
+	check(KEY_parallel_shard, "auto");
+	check(KEY_parallel_data, NULL);
+	check(KEY_parallel_expert_tensor, "4");
+	import_free(&im);
 }
 
 static void test_megatron(void)
@@ -124,6 +136,24 @@ static void test_megatron(void)
 	check_leaf("global_batch_size", NOT_MODELLED, "the value is not in this file (--set train.global_batch)");
 	check_leaf("hidden_dropout", NOT_MODELLED, "dropout");
 	check_leaf("attention_dropout", NO_EFFECT, "off");
+	import_free(&im);
+
+	take("--num-layers 32 --hidden-size 4096 --num-attention-heads 32 --tensor-model-parallel-size 4\n"
+	     "--num-experts 8 --expert-model-parallel-size 2 --sequence-parallel --use-distributed-optimizer\n"
+	     "--num-distributed-optimizer-instances 2\n",
+		"megatron");
+	check(KEY_parallel_expert_tensor, "4"); /* the default is the tensor size */
+	check(KEY_parallel_strategy, "zero1");
+	check(KEY_parallel_replicate, "2");
+	import_free(&im);
+
+	take("--num-layers 32 --hidden-size 4096 --num-attention-heads 32 --tensor-model-parallel-size 4\n"
+	     "--num-experts 8 --expert-tensor-parallel-size 1 --use-megatron-fsdp\n"
+	     "--data-parallel-sharding-strategy optim_grads_params --num-distributed-optimizer-instances 2\n",
+		"megatron");
+	check(KEY_parallel_expert_tensor, "1");
+	check(KEY_parallel_strategy, "hsdp");
+	check(KEY_parallel_replicate, "2");
 	import_free(&im);
 
 	take("--num-layers 32 --hidden-size 4096 --num-attention-heads 32 --tensor-model-parallel-size 1\n"

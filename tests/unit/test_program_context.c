@@ -241,6 +241,35 @@ static void test_hybrid(void)
 	program_destroy(whole);
 }
 
+/* zero1 and zero2 in groups: the group's volumes, 2 (r-1)/r of the gradient shard across, and the group's state. */
+static void test_groups(void)
+{
+	static const char *const strategies[] = {"zero1", "zero2"};
+	for (size_t s = 0; s < COUNT(strategies); s++) {
+		char sets[2][160];
+		snprintf(sets[0], sizeof sets[0],
+			"parallel.strategy=%s parallel.replicate=2 train.global_batch=16 model.vocab=128",
+			strategies[s]);
+		snprintf(sets[1], sizeof sets[1], "parallel.strategy=%s train.global_batch=8 model.vocab=128",
+			strategies[s]);
+		struct program *p = program_of(sets[0], 8), *group = program_of(sets[1], 4);
+		double parts = 0, state[2] = {0};
+		for (size_t k = 0; k < p->roles[0].buckets.n; k++)
+			parts += (double)bucket_part(&p->roles[0].buckets.at[k]);
+		CU_ASSERT_EQUAL(p->config.micro_batches, 1);
+		CU_ASSERT_DOUBLE_EQUAL(wire_B(p, DIM_SHARD), wire_B(group, DIM_DP), 1e-3);
+		CU_ASSERT_DOUBLE_EQUAL(wire_B(p, DIM_REPLICA), 2 * 0.5 * parts * 4, 1e-3);
+		const struct program *both[2] = {p, group};
+		for (int k = 0; k < 2; k++)
+			for (size_t i = 0; i < both[k]->roles[0].buffers.n; i++)
+				if (both[k]->roles[0].buffers.at[i].component == COMP_OPTIMIZER)
+					state[k] += (double)both[k]->roles[0].buffers.at[i].bytes;
+		CU_ASSERT(state[0] > 0 && state[0] == state[1]);
+		program_destroy(p);
+		program_destroy(group);
+	}
+}
+
 /* auto: the GPUs of a node that one replica of the model leaves, where the system is known and they divide. */
 static void test_default_shard(void)
 {
@@ -369,5 +398,5 @@ static void test_hybrid_prediction(void)
 
 UNIT_MAIN("program, context and hsdp", {"combinations", test_combinations}, {"work", test_work},
 	{"volumes", test_volumes}, {"all to all", test_all_to_all}, {"memory", test_memory}, {"hybrid", test_hybrid},
-	{"default shard", test_default_shard}, {"predictions", test_predictions},
+	{"zero in groups", test_groups}, {"default shard", test_default_shard}, {"predictions", test_predictions},
 	{"hybrid prediction", test_hybrid_prediction}, {"hybrid lanes", test_hybrid_lanes})
