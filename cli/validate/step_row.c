@@ -1,8 +1,10 @@
 /* A row of a table of steps: its config, its machine, its prediction. */
+#include <ctype.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/array.h"
 #include "base/memory_stream.h"
@@ -156,6 +158,33 @@ static bool recompute_by_fit(const struct csv *t, size_t row, const struct frame
 	return !*csv_get(t, row, "act_ckpt") && strcmp(f->recompute, "fit") == 0;
 }
 
+/* Refuses words that no table uses, which would count as nothing said: a cell may go on behind a known word, "flash2
+ * (SDPA)", "AdamW (fused)". */
+static enum status check_words(const struct csv *t, size_t row, struct error *e)
+{
+	static const char *const optimizers[] = {"adam", "adamw", "fusedadam", "decoupled_adamw", "lamb", "lion",
+		"muon", "sgd"},
+				 *const attentions[] = {"flash", "naive"}, *const truths[] = {"true", "false"};
+	static const struct {
+		const char *column;
+		const char *const *words;
+		size_t n;
+	} columns[] = {{"optimizer", optimizers, COUNT(optimizers)}, {"attention", attentions, COUNT(attentions)},
+		{"seq_parallel", truths, COUNT(truths)}};
+	for (size_t i = 0; i < COUNT(columns); i++) {
+		const char *cell = csv_get(t, row, columns[i].column);
+		bool known = !*cell;
+		for (size_t k = 0; k < columns[i].n && !known; k++) {
+			const size_t len = strlen(columns[i].words[k]);
+			known = strncasecmp(cell, columns[i].words[k], len) == 0 && !isalpha((unsigned char)cell[len]);
+		}
+		if (!known)
+			return error_set(e, ST_INPUT, "%s: '%.40s' is not known%s", columns[i].column, cell,
+				suggest_known(cell, columns[i].words, columns[i].n).text);
+	}
+	return ST_OK;
+}
+
 static enum status write_train(const struct csv *t, size_t row, const struct framework *f, bool tight_memory, FILE *out,
 	struct error *e)
 {
@@ -165,6 +194,8 @@ static enum status write_train(const struct csv *t, size_t row, const struct fra
 		   *ckpt = csv_get(t, row, "act_ckpt");
 	if (!dtype)
 		return error_set(e, ST_INPUT, "dtype: '%.40s' is not known%s", cell, known.text);
+	if (check_words(t, row, e))
+		return e->status;
 	int64_t batch = whole(t, row, "global_batch_seqs", 0), dp = whole(t, row, "dp", 0),
 		micro = whole(t, row, "micro_batch_seqs", 0), accumulated = whole(t, row, "grad_accum", 0);
 	if (micro < 1 && accumulated > 0 && dp > 0)
