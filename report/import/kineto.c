@@ -30,6 +30,7 @@ struct event {
 	enum category category;
 	bool complete, timed, lasts;
 	char name[NAME_MAX_B];
+	char collective[64]; /* what PyTorch says of a kernel of NCCL or RCCL */
 	int64_t ts_ns, dur_ns, stream, device, correlation;
 };
 
@@ -47,10 +48,12 @@ static bool is_number(struct scan *s)
 	return c == '-' || c == '"' || ('0' <= c && c <= '9');
 }
 
-/* A member that is a number, and where it goes. */
+/* A member that is a number, or a text of at most `cap` - 1 bytes, and where it goes. */
 struct member {
 	const char *key;
 	int64_t *into;
+	char *text;
+	size_t cap;
 };
 
 /* Those members of an object; what has another type is skipped. */
@@ -64,10 +67,11 @@ static bool read_members(struct scan *s, const struct member *members, size_t n)
 	while (scan_more(s, '}', &first)) {
 		if (!scan_key(s, key, sizeof key))
 			return false;
-		int64_t *into = NULL;
+		const struct member *m = NULL;
 		for (size_t i = 0; i < n; i++)
-			into = strcmp(key, members[i].key) == 0 ? members[i].into : into;
-		if (into && is_number(s) ? !scan_id(s, into) : !scan_skip(s))
+			m = strcmp(key, members[i].key) == 0 ? &members[i] : m;
+		const bool is_text = m && m->text && scan_peek(s) == '"', is_id = m && m->into && is_number(s);
+		if (is_text ? !scan_string(s, m->text, m->cap) : is_id ? !scan_id(s, m->into) : !scan_skip(s))
 			return false;
 	}
 	return true;
@@ -82,7 +86,10 @@ static bool read_event(struct scan *s, struct event *v)
 	v->complete = v->timed = v->lasts = false;
 	v->name[0] = 0;
 	v->stream = v->correlation = v->device = 0;
-	const struct member args[] = {{"stream", &v->stream}, {"device", &v->device}, {"correlation", &v->correlation}};
+	v->collective[0] = 0;
+	const struct member args[] = {{"stream", &v->stream, NULL, 0}, {"device", &v->device, NULL, 0},
+		{"correlation", &v->correlation, NULL, 0},
+		{"Collective name", NULL, v->collective, sizeof v->collective}};
 	if (!scan_enter(s, '{'))
 		return false;
 	while (scan_more(s, '}', &first)) {
@@ -114,6 +121,14 @@ static bool read_event(struct scan *s, struct event *v)
 			return false;
 	}
 	return true;
+}
+
+/* Completes the name of a kernel that does not say what it does: RCCL has one for all, ncclDevKernel_Generic. */
+static void name_collective(struct event *v)
+{
+	const size_t n = strlen(v->name);
+	if (v->category == CAT_KERNEL && v->collective[0] && strstr(v->name, "nccl") && strstr(v->name, "Generic"))
+		snprintf(v->name + n, sizeof v->name - n, " (%s)", v->collective);
 }
 
 static enum status keep(const struct event *v, const char *path, struct trace_set *set, struct error *e)
@@ -171,6 +186,7 @@ static enum status read_events(struct scan *s, const char *path, struct trace_se
 		}
 		if (!read_event(s, &v))
 			break;
+		name_collective(&v);
 		st = keep(&v, path, set, e);
 	}
 	return st;
@@ -182,7 +198,7 @@ static enum status read_top(struct scan *s, const char *path, struct trace_set *
 	char key[64];
 	bool first = true;
 	enum status st = ST_OK;
-	const struct member ranks[] = {{"rank", rank}, {"world_size", world}};
+	const struct member ranks[] = {{"rank", rank, NULL, 0}, {"world_size", world, NULL, 0}};
 	*found = scan_peek(s) == '[';
 	if (*found)
 		return read_events(s, path, set, progress, ctx, e);

@@ -34,7 +34,8 @@ static const char *const seeds[] = {
 	"model: {model_config: {num_hidden_layers: 4, hidden_size: 64, num_attention_heads: 4}}\n",
 	"trainer: {devices: 8, num_nodes: 2, precision: bf16}\nmodel:\n  encoder_seq_length: 512\n"
 	"  data: {seq_length: \"${model.encoder_seq_length}\"}\n  num_layers: 4\n  a: ${.b}\n  b: ${..model.a}\n",
-	"ENV_VARS:\n  NCCL_ALGO: Ring\nMODEL_ARGS:\n  --num-layers: 4\n  --hidden-size: 64\n  --num-attention-heads: 4\n"
+	"ENV_VARS:\n  NCCL_ALGO: Ring\nMODEL_ARGS:\n  --num-layers: 4\n  "
+	"--hidden-size: 64\n  --num-attention-heads: 4\n"
 	"  --swiglu: true\n  --window-size: 127,0\n",
 	"_target_: a.ConfigContainer\nmodel:\n  num_layers: ${multiply:2, ${add:1, 1}}\n  hidden_size: ${oc.env:H,64}\n"
 	"  num_attention_heads: ${oc.select:a.b, 4}\n  activation_func: {_call_: false, _target_: torch.silu}\n"

@@ -110,13 +110,15 @@ static void test_fields(void)
 
 	/* the language model inside one that sees: Qwen's has its sizes beside the tower's, others in a table */
 	const struct hf_model outer = read_whole(
-		"{\"model_type\": \"llava_something\", \"vision_config\": {}, \"text_config\": {\"model_type\": \"llama\", "
-		"\"hidden_size\": 64, \"intermediate_size\": 128, \"num_attention_heads\": 4, \"num_hidden_layers\": 2, "
-		"\"vocab_size\": 100}}");
+		"{\"model_type\": \"llava_something\", \"vision_config\": {}, "
+		"\"text_config\": {\"model_type\": \"llama\", "
+		"\"hidden_size\": 64, \"intermediate_size\": 128, \"num_attention_heads\": 4, "
+		"\"num_hidden_layers\": 2, \"vocab_size\": 100}}");
 	CU_ASSERT_EQUAL(outer.model.hidden, 64);
 	CU_ASSERT_STRING_EQUAL(outer.left_out, "all of it but the language model");
 	const struct hf_model qwen = read_whole(
-		"{\"model_type\": \"qwen2_5_vl\", \"vision_config\": {}, \"hidden_size\": 64, \"intermediate_size\": 128, "
+		"{\"model_type\": \"qwen2_5_vl\", \"vision_config\": {}, "
+		"\"hidden_size\": 64, \"intermediate_size\": 128, "
 		"\"num_attention_heads\": 4, \"num_hidden_layers\": 2, \"vocab_size\": 100, "
 		"\"tie_word_embeddings\": true}");
 	CU_ASSERT_TRUE(qwen.model.tied_embeddings && qwen.model.qkv_bias);

@@ -156,7 +156,8 @@ static void test_nemo(void)
 static void test_deepspeed(void)
 {
 	take("{\"train_micro_batch_size_per_gpu\": \"auto\", \"gradient_accumulation_steps\": \"auto\",\n"
-	     " \"train_batch_size\": \"auto\", \"bf16\": {\"enabled\": \"auto\"}, \"zero_optimization\": {\"stage\": 3,\n"
+	     " \"train_batch_size\": \"auto\", \"bf16\": {\"enabled\": \"auto\"}, \n"
+	     " \"zero_optimization\": {\"stage\": 3,\n"
 	     "  \"reduce_bucket_size\": 0, \"gather_16bit_weights_on_model_save\": true}}",
 		"deepspeed");
 	check(KEY_train_dtype, "bf16");
@@ -185,7 +186,8 @@ static void test_others(void)
 	check(KEY_cluster_gpus_per_node, "1");
 	import_free(&im);
 
-	take("max_seq_len: 64\nmodel: {pretrained_model_name_or_path: databricks/dbrx-instruct, use_flash_attention_2: true,\n"
+	take("max_seq_len: 64\n"
+	     "model: {pretrained_model_name_or_path: databricks/dbrx-instruct, use_flash_attention_2: true,\n"
 	     "  peft_config: {peft_type: LORA, r: 64, target_modules: [Wqkv]}}\nglobal_train_batch_size: 16\n",
 		"llm-foundry");
 	check(KEY_model_preset, "dbrx");

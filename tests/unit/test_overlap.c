@@ -367,6 +367,22 @@ static void test_rocm(void)
 	CU_ASSERT_EQUAL(t->launch_ns, t->start_ns - 7000);
 	CU_ASSERT_EQUAL(t->class_, CLASS_GEMM);
 	release(&set, &o);
+
+	/* RCCL has one kernel for all collectives; PyTorch says beside it which it is */
+	begin(0);
+	add(",\n{\"ph\": \"X\", \"cat\": \"kernel\", "
+	    "\"name\": \"ncclDevKernel_Generic(ncclDevKernelArgsStorage<4096ul>)\", "
+	    "\"ts\": %.3f, \"dur\": 10, \"args\": {\"Collective name\": \"_allgather_base\", \"stream\": \"0x5\"}}",
+		BEGIN_US);
+	add(",\n{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"ncclDevKernel_Generic_4(x)\", "
+	    "\"ts\": %.3f, \"dur\": 10}",
+		BEGIN_US + 20);
+	end();
+	file = save("rccl.json", text_n);
+	CU_ASSERT_EQUAL_FATAL(overlap_read(&file, 1, &set, &o), ST_OK);
+	CU_ASSERT_EQUAL(o.gpus[0].gpu->work.at[0].class_, CLASS_ALL_GATHER);
+	CU_ASSERT_EQUAL(o.gpus[0].gpu->work.at[1].class_, CLASS_SENDRECV);
+	release(&set, &o);
 }
 
 /* ---- Nsight Systems ---- */
@@ -525,7 +541,8 @@ static void test_refused(void)
 static void remove_folder(void)
 {
 	static const char *const names[] = {"known.json", "known.json.gz", "cut.json", "missing.json", "r0.json",
-		"r1.json", "gaps.json", "rocm.json", "report.sqlite", "graphs.sqlite", "schema.sqlite", "bad.json"};
+		"r1.json", "gaps.json", "rocm.json", "rccl.json", "report.sqlite", "graphs.sqlite", "schema.sqlite",
+		"bad.json"};
 	for (size_t i = 0; i < COUNT(names); i++)
 		CU_ASSERT_EQUAL(unlink(in_folder(names[i])), 0);
 	CU_ASSERT_EQUAL(rmdir(folder), 0);
