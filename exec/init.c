@@ -100,6 +100,14 @@ static const uint8_t rules[] = {
 	[PARAM_LORA_FC2_B] = RESIDUAL,
 	[PARAM_ENCODER_NORM_W] = ONE,
 	[PARAM_ENCODER_NORM_B] = ZERO,
+	[PARAM_MTP_HIDDEN_NORM_W] = ONE,
+	[PARAM_MTP_HIDDEN_NORM_B] = ZERO,
+	[PARAM_MTP_TOKEN_NORM_W] = ONE,
+	[PARAM_MTP_TOKEN_NORM_B] = ZERO,
+	[PARAM_MTP_HIDDEN_W] = NORMAL,
+	[PARAM_MTP_TOKEN_W] = NORMAL,
+	[PARAM_MTP_FINAL_NORM_W] = ONE,
+	[PARAM_MTP_FINAL_NORM_B] = ZERO,
 	[PARAM_FINAL_NORM_W] = ONE,
 	[PARAM_FINAL_NORM_B] = ZERO,
 	[PARAM_POOLER_W] = NORMAL,
@@ -332,6 +340,11 @@ static void write_part(const struct program *p, const struct device_job *job, co
 	const struct model *m = &p->config.model;
 	const int64_t bytes = (int64_t)inputs_part_B(&p->config, 1, part);
 	const enum dtype format = dtype_stored(p->config.train.dtype);
+	if (part >= INPUT_PART_FURTHER && part < INPUT_PART_CLASSES) {
+		write_ids(job, d, sequence, bytes / 4, 2 + (int64_t)(part - INPUT_PART_FURTHER), m->vocab, buffer,
+			at_B);
+		return;
+	}
 	switch (part) {
 	case INPUT_PART_DATA:
 		if (m->input != INPUT_TOKENS)
@@ -352,6 +365,7 @@ static void write_part(const struct program *p, const struct device_job *job, co
 	case INPUT_PART_CLASSES:
 		write_ids(job, d, sequence, bytes / 4, 0, m->classes + m->condition_classes, buffer, at_B);
 		return;
+	case INPUT_PART_FURTHER:
 	case INPUT_PART_COUNT: return;
 	}
 }

@@ -239,7 +239,7 @@ static enum status check_ends(const struct program *p, struct error *e)
 		size_t sums = 0;
 		for (size_t i = 0; i < p->roles[r].ops.n; i++)
 			sums += (p->roles[r].ops.at[i].flags & OP_ENDS) != 0;
-		if (sums != (end && model_ties(&p->config.model) && stages_head(&p->config) != 0 ? 1 : 0))
+		if (sums != (end && model_table_ends(&p->config.model) && stages_head(&p->config) != 0 ? 1 : 0))
 			return error_set(e, ST_RUN, "stage %zu sums the tied table's gradient %zu times", r, sums);
 	}
 	return ST_OK;

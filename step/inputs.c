@@ -15,6 +15,8 @@ uint64_t inputs_part_B(const struct config *c, int64_t micro_batch, enum input_p
 	const struct model *m = &c->model;
 	const uint64_t n = (uint64_t)micro_batch;
 	const double each_B = dtype_bytes(dtype_stored(c->train.dtype));
+	if (part >= INPUT_PART_FURTHER && part < INPUT_PART_FURTHER + m->mtp_layers)
+		return inputs_part_B(c, micro_batch, INPUT_PART_TARGETS);
 	switch (part) {
 	case INPUT_PART_DATA:
 		if (m->input == INPUT_PATCHES)
@@ -30,6 +32,7 @@ uint64_t inputs_part_B(const struct config *c, int64_t micro_batch, enum input_p
 			return patches_B(c, micro_batch, m->output_channels);
 		return m->lm_head ? ID_B * n * (uint64_t)(model_targets(m) / c->parallel.context) : 0;
 	case INPUT_PART_CLASSES: return m->classes + m->condition_classes > 0 ? ID_B * n : 0;
+	case INPUT_PART_FURTHER:
 	case INPUT_PART_COUNT: break;
 	}
 	return 0;

@@ -15,7 +15,8 @@ enum input_part {
 	INPUT_PART_TIMES,   /* (micro_batch, timestep_features): sines and cosines of a picture's timestep */
 	INPUT_PART_TARGETS, /* (micro_batch targets): of the vocabulary head; or (micro_batch patches, patch_size^2
 	                       output_channels), what a head of patches shall predict */
-	INPUT_PART_CLASSES, /* (micro_batch): of the class head, or that condition */
+	INPUT_PART_FURTHER, /* targets of the first block of mtp_layers; then those of the others, a part each */
+	INPUT_PART_CLASSES = INPUT_PART_FURTHER + MTP_MOST, /* (micro_batch): of the class head, or that condition */
 	INPUT_PART_COUNT
 };
 

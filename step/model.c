@@ -22,6 +22,7 @@ enum place {
 	BEFORE = IN(KIND_COUNT),
 	AFTER = BEFORE << 1,
 	BETWEEN = BEFORE << 2,
+	FURTHER = BEFORE << 3, /* blocks of mtp_layers */
 };
 
 static bool gated(const struct model *m) { return m->mlp == MLP_SWIGLU || m->mlp == MLP_GEGLU; }
@@ -138,6 +139,14 @@ static void fill_rows(const struct model *m, int64_t vocab, struct row out[ROWS]
 		{PARAM_NORM2_B, TWO_BRANCHES, last && norm_bias, h, 1, 1, whole},
 		{PARAM_MLP_NORM_W, BLOCK, branch, h, 1, 1, whole},
 		{PARAM_MLP_NORM_B, BLOCK, branch && norm_bias, h, 1, 1, whole},
+		{PARAM_MTP_HIDDEN_NORM_W, FURTHER, true, h, 1, 1, whole},
+		{PARAM_MTP_HIDDEN_NORM_B, FURTHER, norm_bias, h, 1, 1, whole},
+		{PARAM_MTP_TOKEN_NORM_W, FURTHER, true, h, 1, 1, whole},
+		{PARAM_MTP_TOKEN_NORM_B, FURTHER, norm_bias, h, 1, 1, whole},
+		{PARAM_MTP_HIDDEN_W, FURTHER, true, h, h, 1, whole},
+		{PARAM_MTP_TOKEN_W, FURTHER, true, h, h, 1, whole},
+		{PARAM_MTP_FINAL_NORM_W, FURTHER, true, h, 1, 1, whole},
+		{PARAM_MTP_FINAL_NORM_B, FURTHER, norm_bias, h, 1, 1, whole},
 		{PARAM_FINAL_NORM_W, AFTER, final_norm, h, 1, 1, whole},
 		{PARAM_FINAL_NORM_B, AFTER, final_norm && norm_bias, h, 1, 1, whole},
 		{PARAM_FINAL_ADAPT_W, AFTER, adapts, 2 * h, h, 1, whole},
@@ -200,6 +209,8 @@ enum layer_kind model_layer_kind(const struct model *m, int64_t layer)
 	const int64_t from = dense_first(m);
 	if (model_is_conv(m))
 		return LAYER_CONV;
+	if (layer >= m->layers && m->mtp_layers > 0)
+		return model_layer_kind(m, m->layers - 1);
 	if (m->layer_pattern[0])
 		return model_layer_of_letter(m->layer_pattern[(size_t)layer % strlen(m->layer_pattern)]);
 	if (m->encoder_layers > 0)
@@ -213,10 +224,12 @@ bool model_has_experts(const struct model *m, int64_t layer)
 	return kind == LAYER_MOE || kind == LAYER_EXPERTS;
 }
 
+int64_t model_blocks(const struct model *m) { return m->layers + m->mtp_layers; }
+
 struct layer_counts model_layer_counts(const struct model *m)
 {
 	struct layer_counts n = {{0}};
-	for (int64_t i = 0; i < m->layers; i++)
+	for (int64_t i = 0; i < model_blocks(m); i++)
 		n.of[model_layer_kind(m, i)]++;
 	return n;
 }
@@ -244,7 +257,7 @@ int64_t model_leading_layers(const struct model *m)
 {
 	const enum layer_kind kind = model_layer_kind(m, m->layers - 1);
 	int64_t leading = 0;
-	if (model_is_conv(m) || m->global_attention_every > 0 || m->no_rope_every > 0)
+	if (model_is_conv(m) || m->mtp_layers > 0 || m->global_attention_every > 0 || m->no_rope_every > 0)
 		return -1;
 	for (int64_t i = 0; i < m->layers; i++)
 		if (model_layer_kind(m, i) != kind && leading++ != i)
@@ -280,10 +293,17 @@ int64_t model_param_count(const struct model *m)
 	const struct layer_counts layers = model_layer_counts(m);
 	struct row rows[ROWS];
 	fill_rows(m, m->vocab, rows);
-	int64_t n = rows_in(rows, BEFORE) + rows_in(rows, AFTER) + (m->encoder_layers > 0 ? rows_in(rows, BETWEEN) : 0);
+	int64_t n = rows_in(rows, BEFORE) + rows_in(rows, AFTER) +
+	            (m->encoder_layers > 0 ? rows_in(rows, BETWEEN) : 0) + m->mtp_layers * rows_in(rows, FURTHER);
 	for (int k = 0; k < LAYER_KIND_COUNT; k++)
 		n += layers.of[k] * rows_in(rows, 1u << k);
 	return n;
+}
+
+/* The parts of a block's parameters. */
+static enum place block_places(const struct model *m, int64_t layer)
+{
+	return 1u << model_layer_kind(m, layer) | (layer >= m->layers ? FURTHER : 0);
 }
 
 static struct param param_of(const struct row *r, int64_t layer)
@@ -310,10 +330,10 @@ void model_params(const struct model *m, int64_t tensor, struct param *out)
 	}
 	fill_rows(m, model_padded_vocab(m, tensor), rows);
 	out = append(rows, BEFORE, -1, out);
-	for (int64_t layer = 0; layer < m->layers; layer++) {
+	for (int64_t layer = 0; layer < model_blocks(m); layer++) {
 		if (layer > 0 && layer == m->encoder_layers)
 			out = append(rows, BETWEEN, -1, out);
-		out = append(rows, 1u << model_layer_kind(m, layer), layer, out);
+		out = append(rows, block_places(m, layer), layer, out);
 	}
 	append(rows, AFTER, -1, out);
 }
@@ -347,8 +367,8 @@ struct param model_param(const struct model *m, int64_t i, int64_t tensor)
 	if (i < before)
 		return nth(rows, BEFORE, i, -1);
 	i -= before;
-	for (int64_t layer = 0; layer < m->layers; layer++) {
-		const enum place part = 1u << model_layer_kind(m, layer);
+	for (int64_t layer = 0; layer < model_blocks(m); layer++) {
+		const enum place part = block_places(m, layer);
 		if (layer > 0 && layer == m->encoder_layers) {
 			if (i < rows_in(rows, BETWEEN))
 				return nth(rows, BETWEEN, i, -1);
@@ -450,6 +470,8 @@ static bool counts(const struct model *m, enum counted what, enum param_kind k)
 /* One block of each sort stands for all of its sort. */
 static int64_t times_of(const struct model *m, const struct layer_counts *layers, enum place place)
 {
+	if (place & FURTHER)
+		return m->mtp_layers;
 	int64_t times = place & (BEFORE | AFTER) || (place & BETWEEN && m->encoder_layers > 0) ? 1 : 0;
 	for (int k = 0; k < LAYER_KIND_COUNT; k++)
 		times += place & 1u << k ? layers->of[k] : 0;
@@ -482,6 +504,8 @@ uint64_t model_lora_parameters(const struct model *m) { return count(m, COUNT_LO
 uint64_t model_trained_parameters(const struct model *m) { return count(m, COUNT_TRAINED); }
 
 bool model_ties(const struct model *m) { return m->tied_embeddings && m->lm_head; }
+
+bool model_table_ends(const struct model *m) { return model_ties(m) || m->mtp_layers > 0; }
 
 bool model_has_positions(const struct model *m) { return m->position == POS_LEARNED || m->position == POS_SINCOS; }
 
@@ -547,7 +571,9 @@ static double flop_of_weights(const struct model *m)
 	for (const struct row *r = rows; r < rows + ROWS; r++) {
 		const int64_t copies = param_is_expert(r->kind) ? m->experts_per_token : r->copies;
 		if (r->present)
-			flop += (model_trains(m, r->kind) ? 6.0 : 4.0) * (double)(r->rows * r->cols * copies) *
+			flop += (model_trains(m, r->kind) ? 6.0 : 4.0) *
+			        (double)(r->rows * r->cols * copies *
+					 (r->kind == PARAM_HEAD_W ? 1 + m->mtp_layers : 1)) *
 			        (all_rows_of(m, &layers, r) / (double)m->seq_len);
 	}
 	return flop;
@@ -570,7 +596,7 @@ double model_flop_per_token(const struct model *m)
 	const double width = (double)(m->heads * (m->head_dim + model_value_dim(m))) / 2;
 	const double scan = (double)(model_layer_counts(m).of[LAYER_MAMBA] * m->ssm_heads * m->ssm_head_dim);
 	double keys = 0; /* of all layers */
-	for (int64_t i = 0; i < m->layers; i++)
+	for (int64_t i = 0; i < model_blocks(m); i++)
 		keys += keys_of(m, i);
 	return flop_of_weights(m) + 12.0 * width * keys + 21.0 * scan * (double)m->ssm_state;
 }

@@ -45,6 +45,7 @@ enum layer_kind {
 };
 
 #define CONV_STAGES_TEXT 64
+#define MTP_MOST 4        /* mtp_layers */
 #define LAYER_PATTERN 160 /* bytes, with the terminator */
 
 /* POD: the config is broadcast as bytes. Every count is at least 1 unless said. */
@@ -107,6 +108,10 @@ struct model {
 	 * that is added to its logit for the choice alone, and that moves against its load after each step. */
 	int64_t expert_groups, groups_per_token;
 	bool router_bias;
+	/* Multi-token prediction (DeepSeek-V3, section 2.2): so many blocks behind the last, each with a product of the
+	 * hidden state and one of the next token's embedding, a final norm and a loss of its own; table and head are
+	 * the model's. They are layers `layers` and on. */
+	int64_t mtp_layers;
 	/* Layers of one branch each, a letter each, repeated: M (Mamba-2), * (attention), - (MLP), E (experts), as
 	 * Nemotron-H writes them (NVIDIA 2025, arXiv:2504.03624; its hybrid_override_pattern). "": none. */
 	char layer_pattern[LAYER_PATTERN];
@@ -217,6 +222,15 @@ struct model {
 	X(LORA_FC2_B, "fc2.lora_b") \
 	X(ENCODER_NORM_W, "encoder.norm.weight") \
 	X(ENCODER_NORM_B, "encoder.norm.bias") \
+	X(MTP_HIDDEN_NORM_W, \
+		"mtp.hidden_norm.weight") /* of mtp_layers, in place of one product of 2 hidden columns */ \
+	X(MTP_HIDDEN_NORM_B, "mtp.hidden_norm.bias") \
+	X(MTP_TOKEN_NORM_W, "mtp.token_norm.weight") \
+	X(MTP_TOKEN_NORM_B, "mtp.token_norm.bias") \
+	X(MTP_HIDDEN_W, "mtp.hidden.weight") /* [hidden, hidden]; replicated over tp, as the one below */ \
+	X(MTP_TOKEN_W, "mtp.token.weight") \
+	X(MTP_FINAL_NORM_W, "mtp.final_norm.weight") \
+	X(MTP_FINAL_NORM_B, "mtp.final_norm.bias") \
 	X(FINAL_NORM_W, "final_norm.weight") \
 	X(FINAL_NORM_B, "final_norm.bias") \
 	X(POOLER_W, "pooler.weight") \
@@ -269,6 +283,9 @@ enum layer_kind model_layer_kind(const struct model *m, int64_t layer);
 enum layer_kind model_layer_of_letter(char letter);
 bool model_has_experts(const struct model *m, int64_t layer);
 bool model_attends(const struct model *m, int64_t layer);
+
+/* Returns all blocks: layers, and those of mtp_layers behind them. */
+int64_t model_blocks(const struct model *m);
 
 struct layer_counts {
 	int64_t of[LAYER_KIND_COUNT];
@@ -325,6 +342,8 @@ uint64_t model_active_parameters(const struct model *m);
 
 /* Returns whether the vocabulary head's weight is the input's table. */
 bool model_ties(const struct model *m);
+/* Returns whether the end of the model reads the input's table: to predict, or to embed further tokens. */
+bool model_table_ends(const struct model *m);
 /* Returns whether a table of positions is added to the embedded rows. */
 bool model_has_positions(const struct model *m);
 /* Return the patches of a picture; the rows of a sequence whose prediction the main loss counts: those that the

@@ -71,7 +71,7 @@ bool stage_has_param(const struct config *c, int64_t stage, const struct param *
 		return false;
 	}
 	switch (p->kind) {
-	case PARAM_TOKEN_EMBEDDING: return stage == 0 || (stage == head && model_ties(&c->model));
+	case PARAM_TOKEN_EMBEDDING: return stage == 0 || (stage == head && model_table_ends(&c->model));
 	case PARAM_CLASS_TOKEN:
 	case PARAM_PATCH_W:
 	case PARAM_PATCH_B:
@@ -86,5 +86,5 @@ bool stage_has_param(const struct config *c, int64_t stage, const struct param *
 
 bool stages_share(const struct config *c, const struct param *p)
 {
-	return p->kind == PARAM_TOKEN_EMBEDDING && model_ties(&c->model) && stages_head(c) != 0;
+	return p->kind == PARAM_TOKEN_EMBEDDING && model_table_ends(&c->model) && stages_head(c) != 0;
 }

@@ -16,9 +16,10 @@ struct stage_part {
 	bool embedding, head;
 };
 
+/* Those of mtp_layers are the last part's. */
 static inline bool stage_has_layer(struct stage_part s, int64_t layer)
 {
-	return layer >= s.first && layer < s.first + s.layers;
+	return layer >= s.first && (layer < s.first + s.layers || s.head);
 }
 
 /* Returns a part of the model. stage < parallel.pipeline, chunk < parallel.virtual_stages. */

@@ -303,7 +303,7 @@ static enum status tied_further_s(struct evaluator *v, double *out, struct error
 		.collective = {table / state_shards(c)}};
 	double near_s, far_s;
 	*out = 0;
-	if (!model_ties(&c->model))
+	if (!model_table_ends(&c->model))
 		return ST_OK;
 	v->shape.mesh.size[DIM_PP] = 2;
 	enum status st = price_message(v, &op, &near_s, e);

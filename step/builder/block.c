@@ -366,7 +366,7 @@ static int32_t forward(struct builder *b, int32_t x_in, struct acts *a)
 
 bool build_recomputes_part(const struct builder *b, int modules)
 {
-	return train_recomputes(&b->c->train, modules) && b->layer < b->c->train.recompute_layers;
+	return train_recomputes(&b->c->train, modules) && build_runs_again(b, b->layer);
 }
 
 static void forget_mlp(const struct builder *b, struct acts *a)

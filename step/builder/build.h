@@ -159,6 +159,12 @@ struct head_acts {
 	int32_t predicted; /* of patches; the loss leaves its gradient here */
 };
 
+/* Buffers that a block of mtp_layers keeps besides its own: what it joins, normed, and its head's. */
+struct mtp_acts {
+	int32_t hidden, hidden_normed, hidden_stats, tokens, tokens_normed, tokens_stats;
+	struct head_acts head;
+};
+
 /* A micro-batch in flight in one chunk of the stage: from its forward pass to its last backward action. */
 struct flight {
 	int32_t input;                     /* tokens and targets on the device */
@@ -169,6 +175,7 @@ struct flight {
 	int32_t encoder_out, encoder_stats; /* input and statistics of the encoder's norm */
 	int32_t encoded, dencoded;          /* the encoder's output; its gradient, the sum so far */
 	struct head_acts head;
+	struct mtp_acts mtp[MTP_MOST];
 	int32_t x;            /* the chunk's output */
 	int32_t kept_message; /* held: the message to the next stage (stack_memory.message_B) */
 };
@@ -267,6 +274,8 @@ struct builder {
 	struct flight *now;
 	struct acts *acts_now;            /* of the block at hand */
 	int32_t lora_grad[LORA_PRODUCTS]; /* the gradient of lora_in, from that of the input to that of A */
+	bool further_tokens;              /* mtp.c: the head adds to its gradient once more, */
+	bool head_begun;                  /* and has begun it */
 	bool defers_weights;              /* gradients of weights wait for ACTION_WEIGHTS */
 	struct build_pair *pair;          /* overlap.c: the two actions that are built together; NULL: one alone */
 	int32_t *batch; /* by micro-batch: the data loader's buffer on the host; NULL without a loader */
@@ -364,6 +373,10 @@ void build_cast(struct builder *b, struct view x, enum dtype from, struct view y
 void build_schedule(struct builder *b);
 void build_actions(struct builder *b);
 void build_pipeline_free(struct builder *b);
+/* Returns the buffers of a layer in this micro-batch. */
+struct acts *acts_of(struct builder *b, int64_t layer);
+/* True for layers among recompute_layers; those of mtp_layers, where these are all. */
+bool build_runs_again(const struct builder *b, int64_t layer);
 /* True where the backward pass recomputes the whole layer. */
 bool build_recomputes(const struct builder *b, int64_t layer);
 /* True where a recomputed block stops at its last product's input, because the stack does not run that product again.
@@ -481,6 +494,13 @@ void block_backward(struct builder *b, struct acts *a, int32_t *dx);
 /* Returns the place of a table's gradient. Rows add to it one by one, so its first writer clears it, unless it is
  * `cleared`. */
 struct view build_table_gradient(struct builder *b, enum param_kind k, bool cleared);
+/* Returns the rows of tokens in the table, and appends their gradient: into a table that is `begun`,
+ * or cleared. done: nothing else adds to it. */
+int32_t embed_tokens(struct builder *b, struct view tokens);
+void embed_tokens_grad(struct builder *b, struct view tokens, int32_t dx, bool begun, bool done);
+/* Append the vocabulary head and its loss, and return the gradient of its rows. */
+void vocabulary_forward(struct builder *b, struct head_acts *a, int32_t normed, struct view targets);
+int32_t vocabulary_backward(struct builder *b, const struct head_acts *a);
 int32_t embedding_forward(struct builder *b);
 void embedding_backward(struct builder *b, int32_t dx);
 /* Appends the final norm, the heads and their losses. */
@@ -562,6 +582,13 @@ int32_t cross_forward(struct builder *b, struct cross_acts *a);
 void cross_forget(const struct builder *b, struct cross_acts *a);
 /* Returns the gradient of a->n. */
 int32_t cross_backward(struct builder *b, struct cross_acts *a, int32_t dout);
+
+/* ---- mtp.c: multi-token prediction ---- */
+
+/* Appends the blocks that predict further tokens, given the last layer's output, and their losses. */
+void mtp_forward(struct builder *b, int32_t x);
+/* Returns the gradient of that output; NONE without such blocks. */
+int32_t mtp_backward(struct builder *b);
 
 /* ---- conv.c: convolutional networks ---- */
 

@@ -88,11 +88,10 @@ static void patches_backward(struct builder *b, int32_t dx)
 
 /* ---- */
 
-static int32_t tokens_forward(struct builder *b)
+int32_t embed_tokens(struct builder *b, struct view tokens)
 {
 	int32_t full = build_act(b, b->tokens, b->m->hidden);
-	build_with(b, embedding_op(b, OP_EMBED), tokens_view(b), weight_of(b, NONE, PARAM_TOKEN_EMBEDDING),
-		view_of(full));
+	build_with(b, embedding_op(b, OP_EMBED), tokens, weight_of(b, NONE, PARAM_TOKEN_EMBEDDING), view_of(full));
 	return tp_reduce(b, full, "embedding");
 }
 
@@ -100,7 +99,7 @@ int32_t embedding_forward(struct builder *b)
 {
 	if (b->m->input == INPUT_PIXELS)
 		return conv_stem_forward(b);
-	int32_t x = b->m->input == INPUT_PATCHES ? patches_forward(b) : tokens_forward(b);
+	int32_t x = b->m->input == INPUT_PATCHES ? patches_forward(b) : embed_tokens(b, tokens_view(b));
 	if (has_positions(b)) {
 		struct view pos = weight_of(b, NONE, position_kind(b)), type = weight_of(b, NONE, PARAM_TYPE_EMBEDDING);
 		build_with(b, position_op(b, OP_POSITION), pos, type, view_of(x));
@@ -120,6 +119,15 @@ struct view build_table_gradient(struct builder *b, enum param_kind k, bool clea
 	if (g.buffer >= 0 && !accumulate && !cleared)
 		build_fill(b, g, b->written_grad, (int64_t)param_of(b, NONE, k)->elements, "embedding grad");
 	return g;
+}
+
+void embed_tokens_grad(struct builder *b, struct view tokens, int32_t dx, bool begun, bool done)
+{
+	int32_t dy = tp_gather(b, dx, "embedding grad");
+	struct view dw = build_table_gradient(b, PARAM_TOKEN_EMBEDDING, begun);
+	build_with(b, embedding_op(b, OP_EMBED_GRAD), tokens, view_of(dy), dw);
+	if (done)
+		gradient_done(b, NONE, PARAM_TOKEN_EMBEDDING);
 }
 
 void embedding_backward(struct builder *b, int32_t dx)
@@ -144,12 +152,8 @@ void embedding_backward(struct builder *b, int32_t dx)
 		patches_backward(b, dx);
 	if (!trained_of(b, NONE, PARAM_TOKEN_EMBEDDING))
 		return;
-	int32_t dy = tp_gather(b, dx, "embedding grad");
 	/* The decoder's tokens come before the encoder's, which complete the gradient. */
-	const bool begun = (model_ties(b->m) && b->has_head) || b->encodes,
+	const bool begun = (model_table_ends(b->m) && b->has_head) || b->encodes,
 		   more = b->m->encoder_layers > 0 && !b->encodes;
-	struct view dw = build_table_gradient(b, PARAM_TOKEN_EMBEDDING, begun);
-	build_with(b, embedding_op(b, OP_EMBED_GRAD), tokens_view(b), view_of(dy), dw);
-	if (!more)
-		gradient_done(b, NONE, PARAM_TOKEN_EMBEDDING);
+	embed_tokens_grad(b, tokens_view(b), dx, begun, !more);
 }

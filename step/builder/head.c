@@ -24,14 +24,14 @@ static void reduce_loss(struct builder *b, enum reduce_op reduce, int32_t buffer
 
 /* Vocabulary-parallel cross-entropy (Shoeybi et al. 2019, section 3): the tensor group reduces maxima, then sums, in
  * place of logits. */
-static void parallel_loss(struct builder *b, int32_t logits)
+static void parallel_loss(struct builder *b, int32_t logits, struct view targets)
 {
 	int32_t max = build_fp32(b, b->tokens), sums = build_fp32(b, 2 * b->tokens);
 	build_on(b, loss_op(b, OP_LOSS_MAX), logits, max);
 	reduce_loss(b, RED_MAX, max, b->tokens, "logit maxima");
-	build_with(b, loss_op(b, OP_LOSS_SUM), view_of(logits), targets_view(b), view_of(max), view_of(sums));
+	build_with(b, loss_op(b, OP_LOSS_SUM), view_of(logits), targets, view_of(max), view_of(sums));
 	reduce_loss(b, RED_SUM, sums, 2 * b->tokens, "logit sums");
-	build_with(b, loss_op(b, OP_LOSS_GRAD), view_of(logits), targets_view(b), view_of(max), view_of(sums),
+	build_with(b, loss_op(b, OP_LOSS_GRAD), view_of(logits), targets, view_of(max), view_of(sums),
 		view_of(b->r->loss));
 }
 
@@ -109,9 +109,8 @@ static struct op cap_op(const struct builder *b, enum op_kind k)
 }
 
 /* The transform's activation is the MLP's without a gate, as all models with a transform have it. */
-static void vocabulary_forward(struct builder *b, int32_t normed)
+void vocabulary_forward(struct builder *b, struct head_acts *a, int32_t normed, struct view targets)
 {
-	struct head_acts *a = &b->now->head;
 	a->seen = pick(b, normed, model_targets(b->m), "predictions");
 	int32_t x = a->seen;
 	if (b->m->head_transform) {
@@ -130,16 +129,15 @@ static void vocabulary_forward(struct builder *b, int32_t normed)
 	int32_t copies = build_hold(b, COMP_ACTIVATIONS, (double)(b->tokens * b->vocab) * (more_B > 0 ? more_B : 0),
 		"logit copies");
 	if (b->tensor > 1)
-		parallel_loss(b, a->capped);
+		parallel_loss(b, a->capped, targets);
 	else
-		build_with(b, loss_op(b, OP_LOSS), view_of(a->capped), targets_view(b), view_of(b->r->loss));
+		build_with(b, loss_op(b, OP_LOSS), view_of(a->capped), targets, view_of(b->r->loss));
 	build_release(b, &copies);
 	build_span(b, b->m->seq_len);
 }
 
-static int32_t vocabulary_backward(struct builder *b)
+int32_t vocabulary_backward(struct builder *b, const struct head_acts *a)
 {
-	const struct head_acts *a = &b->now->head;
 	const int64_t n = model_targets(b->m);
 	build_span(b, n);
 	const struct linear head = linear_head(b), dense = linear_dense(b, "head transform", PARAM_HEAD_DENSE_W);
@@ -236,7 +234,7 @@ void head_forward(struct builder *b, int32_t x)
 		normed = build_norm(b, "final norm", x, PARAM_FINAL_NORM_W, &a->stats);
 	}
 	if (b->m->lm_head)
-		vocabulary_forward(b, normed);
+		vocabulary_forward(b, a, normed, targets_view(b));
 	if (b->m->classes > 0)
 		classes_forward(b, normed);
 	if (b->m->output_channels > 0)
@@ -246,7 +244,7 @@ void head_forward(struct builder *b, int32_t x)
 int32_t head_backward(struct builder *b)
 {
 	struct head_acts *a = &b->now->head;
-	int32_t dx = b->m->lm_head ? vocabulary_backward(b) : b->m->output_channels > 0 ? output_backward(b) : NONE;
+	int32_t dx = b->m->lm_head ? vocabulary_backward(b, a) : b->m->output_channels > 0 ? output_backward(b) : NONE;
 	if (b->m->classes > 0)
 		dx = classes_backward(b, dx);
 	if (model_is_conv(b->m))

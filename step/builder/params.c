@@ -30,17 +30,19 @@ static void list_param(struct builder *b, const struct param *p)
 /* Finds the stage's layers once for all parameters, because finding where a part begins takes a walk through them. */
 static void find_layers(struct builder *b)
 {
-	b->layer_chunk = malloc((size_t)(b->m->layers + 1) * sizeof *b->layer_chunk);
+	b->layer_chunk = malloc((size_t)(model_blocks(b->m) + 1) * sizeof *b->layer_chunk);
 	if (!b->layer_chunk) {
 		build_nomem(b, "the parameter index");
 		return;
 	}
-	for (int64_t i = 0; i < b->m->layers; i++)
+	for (int64_t i = 0; i < model_blocks(b->m); i++)
 		b->layer_chunk[i] = NONE;
 	for (int32_t chunk = 0; chunk < (int32_t)b->chunks; chunk++) {
 		const struct stage_part part = stage_part(b->c, b->stage, chunk);
 		for (int64_t i = 0; i < part.layers; i++)
 			b->layer_chunk[part.first + i] = chunk;
+		for (int64_t i = b->m->layers; i < model_blocks(b->m) && part.head; i++)
+			b->layer_chunk[i] = chunk;
 	}
 }
 
@@ -51,7 +53,7 @@ static bool has_param(const struct builder *b, const struct param *p)
 
 static void list_params(struct builder *b)
 {
-	int64_t n = model_param_count(b->m), slots = (b->m->layers + 1) * PARAM_KIND_COUNT;
+	int64_t n = model_param_count(b->m), slots = (model_blocks(b->m) + 1) * PARAM_KIND_COUNT;
 	struct param *all = malloc((size_t)n * sizeof *all);
 	find_layers(b);
 	b->param_index = malloc((size_t)slots * sizeof *b->param_index);

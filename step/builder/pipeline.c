@@ -50,7 +50,7 @@ void build_schedule(struct builder *b)
 	b->slots = 1;
 	if (b->stages > 1) /* one more for an early message */
 		b->slots = schedule_in_flight(&b->actions, b->chunks, b->defers_weights) + 1;
-	b->acts = calloc((size_t)(b->slots * b->m->layers), sizeof *b->acts);
+	b->acts = calloc((size_t)(b->slots * model_blocks(b->m)), sizeof *b->acts);
 	b->flights = calloc((size_t)(b->slots * b->chunks), sizeof *b->flights);
 	b->arrivals = calloc((size_t)(ACTION_WEIGHTS * b->chunks * b->c->micro_batches), sizeof *b->arrivals);
 	if (!b->acts || !b->flights || !b->arrivals)
@@ -76,9 +76,9 @@ static struct flight *flight_of(struct builder *b, int64_t chunk, int64_t micro)
 	return &b->flights[micro % b->slots * b->chunks + chunk];
 }
 
-static struct acts *acts_of(struct builder *b, int64_t layer)
+struct acts *acts_of(struct builder *b, int64_t layer)
 {
-	return &b->acts[b->micro % b->slots * b->m->layers + layer];
+	return &b->acts[b->micro % b->slots * model_blocks(b->m) + layer];
 }
 
 /* ---- messages ---- */
@@ -222,10 +222,15 @@ static void pass_on(struct builder *b, const struct action *a, int32_t buffer)
 
 /* ---- actions ---- */
 
+bool build_runs_again(const struct builder *b, int64_t layer)
+{
+	const int64_t n = b->c->train.recompute_layers;
+	return layer < n || n == b->m->layers;
+}
+
 bool build_recomputes(const struct builder *b, int64_t layer)
 {
-	const struct train *t = &b->c->train;
-	return t->recompute == REC_FULL && layer < t->recompute_layers;
+	return b->c->train.recompute == REC_FULL && build_runs_again(b, layer);
 }
 
 static void forward(struct builder *b, const struct action *a)
@@ -254,6 +259,7 @@ static void forward(struct builder *b, const struct action *a)
 	b->now->kept_message = NONE;
 	if (b->part.head) {
 		head_forward(b, x);
+		mtp_forward(b, x);
 		return;
 	}
 	pass_on(b, a, x);
@@ -262,13 +268,23 @@ static void forward(struct builder *b, const struct action *a)
 			(double)(b->rows * b->m->hidden) * b->c->stack.memory.message_B, "sent activations");
 }
 
+/* The head, and what predicts further tokens: both read the last block's output. */
+static int32_t ends_backward(struct builder *b)
+{
+	const int32_t further = mtp_backward(b), dx = head_backward(b);
+	b->head_begun = false;
+	if (further != NONE)
+		build_on(b, build_matrix(b, OP_ADD, "residual grad", b->rows, b->m->hidden), dx, further, NONE, dx);
+	return dx;
+}
+
 static void backward(struct builder *b, const struct action *a)
 {
 	build_release(b, &b->now->kept_message);
 	if (b->stages > 1 && b->shards_gradients)
 		build_backward_begin(b);
 	gather_begin(b);
-	int32_t dx = b->part.head ? head_backward(b) : arrival_of(b, ACTION_BACKWARD, a->chunk, a->micro)->buffer;
+	int32_t dx = b->part.head ? ends_backward(b) : arrival_of(b, ACTION_BACKWARD, a->chunk, a->micro)->buffer;
 	for (int64_t l = b->part.first + b->part.layers - 1; l >= b->part.first && !b->st; l--) {
 		struct acts *acts = acts_of(b, l);
 		if (l > b->part.first) {

@@ -125,8 +125,9 @@ void build_weight_grad(struct builder *b, const struct linear *l, int32_t dy, in
 		lora_weight_grad(b, l, dy, x);
 		return;
 	}
-	bool shared = l->w == PARAM_TOKEN_EMBEDDING &&
-	              b->has_embedding; /* the embedding adds to the gradient that the head begins */
+	bool shared = (l->w == PARAM_TOKEN_EMBEDDING && b->has_embedding) ||
+	              (l->w == PARAM_HEAD_W &&
+			      b->further_tokens); /* the embedding adds to the gradient that the head begins */
 	if (b->defers_weights && !shared) {
 		struct deferred_weights later = {*l, dy, x, b->layer, b->micro, b->chunk};
 		if (!b->st && !vec_push(&b->deferred, later))

@@ -86,7 +86,7 @@ struct view gradient_of(struct builder *b, int32_t layer, enum param_kind k, boo
 	if (b->st || !rp)
 		return view_of(NONE);
 	int32_t *grads = &b->buckets[rp->bucket].grads;
-	*accumulate = b->micro > 0 && !transient(b, rp->bucket);
+	*accumulate = (b->micro > 0 && !transient(b, rp->bucket)) || (k == PARAM_HEAD_W && b->head_begun);
 	if (*grads == NONE) {
 		/* FSDP waits for a bucket's reduction before it begins the second bucket after it, so that at most two
 		 * are alive (torch/distributed/fsdp: post_backward and its reduce-scatter state). */

@@ -49,6 +49,7 @@ static const struct config_alias aliases[] = {
 	NAMES(model, shared_experts, "n_shared_experts"),
 	NAMES(model, expert_groups, "n_group moe_router_num_groups"),
 	NAMES(model, groups_per_token, "topk_group moe_router_group_topk"),
+	NAMES(model, mtp_layers, "mtp_num_layers num_nextn_predict_layers"),
 	NAMES(model, router_bias, "moe_router_enable_expert_bias"),
 	NAMES(model, moe_ffn_hidden, "moe_ffn_hidden_size moe_intermediate_size"),
 	NAMES(model, capacity_factor, "moe_expert_capacity_factor"),

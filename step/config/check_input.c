@@ -3,6 +3,8 @@
 
 #include "base/array.h"
 #include "step/config/keys.h"
+#include "step/schedule.h"
+#include "step/strategy.h"
 
 static enum status check_pictures(const struct config *c, struct error *e)
 {
@@ -58,6 +60,38 @@ static enum status check_heads_of_loss(const struct config *c, struct error *e)
 	return ST_OK;
 }
 
+/* ---- blocks that predict further tokens ---- */
+
+static enum status check_further(const struct config *c, struct error *e)
+{
+	static const enum key_id ids[] = {KEY_model_predictions, KEY_model_head_transform, KEY_model_head_bias,
+		KEY_model_classes, KEY_model_pooler, KEY_model_encoder_layers, KEY_model_layer_pattern,
+		KEY_train_lora_rank, KEY_train_freeze};
+	const struct model *m = &c->model;
+	struct config defaults = {0};
+	char names[STRATEGY_NAMES];
+	if (m->mtp_layers == 0)
+		return ST_OK;
+	if (!m->lm_head || m->tied_embeddings)
+		return config_error_key(c, KEY_model_mtp_layers, e,
+			m->lm_head ? "needs tied_embeddings: false" : "needs lm_head");
+	for (size_t i = 0; i < COUNT(ids); i++) {
+		const struct config_key *k = config_key(ids[i]);
+		char value[KEY_VALUE_MAX];
+		key_set_default(k, &defaults);
+		if (!key_equal(k, c, &defaults))
+			return config_error_key(c, ids[i], e, "not modelled yet with mtp_layers (accepted: %s)",
+				key_value_text(k, &defaults, value));
+	}
+	if (strategy_has(c->parallel.strategy, STRATEGY_UNITS))
+		return config_error_key(c, KEY_model_mtp_layers, e, "not modelled yet with strategy %s (accepted: %s)",
+			strategy_name(c->parallel.strategy), strategy_names(0, STRATEGY_UNITS, names));
+	if (c->parallel.pipeline > 1 && schedule_splits_backward(c->parallel.schedule))
+		return config_error_key(c, KEY_model_mtp_layers, e, "not modelled yet with schedule %s (accepted: 0)",
+			schedule_traits[c->parallel.schedule].name);
+	return ST_OK;
+}
+
 /* ---- diffusion transformers ---- */
 
 /* What a model with adaptive norms does not have, or is not cut by. */
@@ -100,7 +134,7 @@ static enum status check_diffusion(const struct config *c, struct error *e)
 enum status config_check_input(const struct config *c, struct error *e)
 {
 	enum status st;
-	if ((st = check_pictures(c, e)) || (st = check_heads_of_loss(c, e)))
+	if ((st = check_pictures(c, e)) || (st = check_heads_of_loss(c, e)) || (st = check_further(c, e)))
 		return st;
 	return check_diffusion(c, e);
 }

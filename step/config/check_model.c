@@ -380,8 +380,8 @@ static double parameters_at_most(const struct model *m)
 	              2.0 * (double)m->ssm_groups * (double)m->ssm_state;
 	double mamba = m->layer_pattern[0] ? scan * (1.0 + (double)m->ssm_conv / h) : 0;
 	width *= m->encoder_layers > 0 ? 2.0 : 1.0; /* as much across the stacks */
-	return h * ((double)m->layers * (width + mlp + experts + mamba + adapts + 32.0) + ends + conditions + 2.0 * h +
-			   32.0) +
+	return h * ((double)model_blocks(m) * (width + mlp + experts + mamba + adapts + 32.0) + ends + conditions +
+			   2.0 * h + 32.0) +
 	       (double)m->layers * latent;
 }
 

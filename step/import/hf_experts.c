@@ -98,7 +98,7 @@ static void read_deepseek_experts(struct hf_reader *r, struct model *m)
 	m->moe_layer_freq = hf_int(r, "moe_layer_freq", KEY_model_moe_layer_freq, 1);
 	read_groups(r, m);
 	if (hf_get(r, "num_nextn_predict_layers"))
-		hf_leaves_out(r, "layers that predict further tokens (num_nextn_predict_layers)");
+		hf_leaves_out(r, "layers that predict further tokens (num_nextn_predict_layers; model.mtp_layers)");
 }
 
 void hf_type_deepseek(struct hf_reader *r, struct model *m)

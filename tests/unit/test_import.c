@@ -188,11 +188,12 @@ static void test_megatron(void)
 
 	/* node-limited routing, and its names without a limit */
 	take("--num-layers 4 --tensor-model-parallel-size 1 --num-experts 64 --moe-router-num-groups 8\n"
-	     "--moe-router-group-topk 4 --moe-router-enable-expert-bias --moe-enable-deepep\n",
+	     "--moe-router-group-topk 4 --moe-router-enable-expert-bias --moe-enable-deepep --mtp-num-layers 1\n",
 		"megatron");
 	check(KEY_model_expert_groups, "8");
 	check(KEY_model_groups_per_token, "4");
 	check(KEY_model_router_bias, "true");
+	check(KEY_model_mtp_layers, "1");
 	check(KEY_parallel_expert_dispatch, "once_a_host");
 	import_free(&im);
 	take("--num-layers 4 --tensor-model-parallel-size 1 --num-experts 64 --moe-router-num-groups 1\n"

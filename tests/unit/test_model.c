@@ -186,6 +186,31 @@ static void test_vit(void)
 		6 * (8 + patch * 16 + 17 * 8 * 17 + (block + 16) * 17 + head) + 12.0 * 8 * 17 * 17, 1e-6);
 }
 
+/* A further block has a product of 2 hidden columns and three norms beside a block like the last; the head works once
+ * more. DeepSeek-V3: 671 B, and 685 B on Hugging Face's hub with a copy of table and head beside its further block
+ * (https://huggingface.co/deepseek-ai/DeepSeek-V3). */
+static void test_further_tokens(void)
+{
+	static const char text[] =
+		"model: {layers: 2, hidden: 8, heads: 2, vocab: 11, seq_len: 5, tied_embeddings: false, "
+		"norm: rmsnorm, bias: false, position: rope, mtp_layers: %d}";
+	char one[256], none[256];
+	snprintf(one, sizeof one, text, 1);
+	snprintf(none, sizeof none, text, 0);
+	struct model m = loaded(one), without = loaded(none);
+	const double block = 16 + 192 + 64 + 256 + 256, further = block + 2 * 64 + 24;
+	CU_ASSERT_EQUAL(model_blocks(&m), 3);
+	CU_ASSERT_DOUBLE_EQUAL((double)model_parameters(&m) - (double)model_parameters(&without), further, 0);
+	CU_ASSERT_EQUAL(model_param_count(&m) - model_param_count(&without), 6 + 5);
+	CU_ASSERT_EQUAL(sum_of_table(&m, 1, false), model_parameters(&m));
+	CU_ASSERT_DOUBLE_EQUAL(model_flop_per_token(&m) - model_flop_per_token(&without),
+		6 * (further + 88) + 12.0 * 8 * 5, 1e-6);
+	m = preset("deepseek-v3", 0);
+	CU_ASSERT_DOUBLE_EQUAL((double)model_parameters(&m) / 671e9, 1, 0.001);
+	m.mtp_layers = 1;
+	CU_ASSERT_DOUBLE_EQUAL((double)(model_parameters(&m) + 2 * 129280 * 7168) / 685e9, 1, 0.001);
+}
+
 /* A block of DiT has no weights of norms; what conditions sees a picture once, all else its 4 patches. */
 static void test_dit(void)
 {
@@ -376,7 +401,8 @@ static void test_flop(void)
 
 UNIT_MAIN("model", {"published counts", test_published_counts}, {"MPT by length", test_mpt_by_length},
 	{"order of a GPT", test_order_of_gpt}, {"order of a BERT", test_order_of_bert},
-	{"patches and classes", test_vit}, {"diffusion", test_dit}, {"rows that a head sees", test_predictions},
-	{"order of a Llama", test_order_of_llama}, {"bias switches", test_bias_switches}, {"adapters", test_adapters},
-	{"experts", test_experts}, {"capacity", test_capacity}, {"tensor-parallel parts", test_tensor_parts},
+	{"patches and classes", test_vit}, {"diffusion", test_dit}, {"further tokens", test_further_tokens},
+	{"rows that a head sees", test_predictions}, {"order of a Llama", test_order_of_llama},
+	{"bias switches", test_bias_switches}, {"adapters", test_adapters}, {"experts", test_experts},
+	{"capacity", test_capacity}, {"tensor-parallel parts", test_tensor_parts},
 	{"padded vocabulary", test_padded_vocabulary}, {"FLOP a token", test_flop})
