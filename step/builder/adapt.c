@@ -5,7 +5,7 @@
  *
  * Not fused, the shift and scale of a norm's result are an op of their own, as PyTorch runs them.
  */
-#include "step/builder/build.h"
+#include "step/builder/blocks.h"
 
 /* ---- what conditions ---- */
 

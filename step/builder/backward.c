@@ -1,6 +1,6 @@
 /* The backward pass of a transformer block. `dx` is the gradient of the residual stream: one buffer runs through all
  * blocks, and each branch adds its part to it. */
-#include "step/builder/build.h"
+#include "step/builder/blocks.h"
 
 int32_t build_activation_grad(struct builder *b, int64_t rows, int64_t ffn, struct mlp_acts *a, int32_t dg)
 {

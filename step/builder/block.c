@@ -1,5 +1,5 @@
 /* The forward pass of a transformer block. */
-#include "step/builder/build.h"
+#include "step/builder/blocks.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* program_build builds a program for each pipeline stage. The primitives below it append buffers and ops. */
-#include "step/builder/build.h"
+#include "step/builder/blocks.h"
 
 #include "base/array.h"
 

@@ -16,7 +16,7 @@
  * (Jacobs et al. 2023, DeepSpeed-Ulysses, arXiv:2309.14509, section 3.1). All are exposed. Q, K and V travel together,
  * with a copy before and after, which brings their columns in order. Sequences are cut into one chunk a rank.
  */
-#include "step/builder/build.h"
+#include "step/builder/blocks.h"
 
 static int64_t kv_width(const struct builder *b) { return 2 * b->kv_heads * b->m->head_dim; }
 

@@ -2,7 +2,7 @@
  * PyTorch runs them; ReLU and the sum with the shortcut are in place. Kept for the backward pass: what each convolution
  * made, and what each ReLU left, which is the next convolution's input.
  */
-#include "step/builder/build.h"
+#include "step/builder/blocks.h"
 #include "step/model_conv.h"
 
 static int64_t rows_of(const struct builder *b, int64_t side) { return b->c->train.micro_batch * side * side; }

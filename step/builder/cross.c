@@ -9,7 +9,7 @@
  * A relative bias is made once for each stack and micro-batch, and added to the scores of all its layers; their
  * gradients add up before the table's is made of them (transformers, modeling_t5.py, T5Stack and T5Attention).
  */
-#include "step/builder/build.h"
+#include "step/builder/blocks.h"
 
 /* Makes what follows work on the encoder's sequences, or on the decoder's. */
 static void turn_to(struct builder *b, bool encodes)

@@ -1,5 +1,5 @@
 /* The beginning of the model: tables of tokens and positions, or the product that embeds patches. */
-#include "step/builder/build.h"
+#include "step/builder/blocks.h"
 #include "step/inputs.h"
 
 static bool has_positions(const struct builder *b) { return model_has_positions(b->m) || b->m->type_vocab > 0; }

@@ -6,7 +6,7 @@
  * each the mean over its rows. A head of patches predicts
  * numbers, and its loss is their mean squared error.
  */
-#include "step/builder/build.h"
+#include "step/builder/blocks.h"
 
 static struct view targets_view(const struct builder *b) { return feed_view(b, INPUT_PART_TARGETS); }
 

@@ -10,7 +10,7 @@
  * the keys leave the down product behind the latent, rotate, and are copied to each head. What is kept for the backward
  * pass: latents before and after their norms, and Q, K and V (step/ops.def, ATTENTION: how they lie).
  */
-#include "step/builder/build.h"
+#include "step/builder/blocks.h"
 
 /* One of the two ways from the hidden state to heads. */
 struct path {

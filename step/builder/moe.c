@@ -13,7 +13,7 @@
  */
 #include <math.h>
 
-#include "step/builder/build.h"
+#include "step/builder/blocks.h"
 
 static int64_t local_experts(const struct builder *b) { return b->m->experts / b->c->parallel.expert; }
 

@@ -5,7 +5,7 @@
  * so have further uses, which write their gradients first. All losses weigh alike; the targets are as many as the first
  * head's.
  */
-#include "step/builder/build.h"
+#include "step/builder/blocks.h"
 
 #include <string.h>
 

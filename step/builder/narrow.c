@@ -6,7 +6,7 @@
  *   stored weight      all micro-batches (Transformer Engine's cache of fp8 weights)
  *   gathered weight    all uses while it is gathered
  */
-#include "step/builder/build.h"
+#include "step/builder/blocks.h"
 
 bool narrow_here(const struct builder *b) { return dtype_is_narrow(b->c->train.dtype) && b->layer != NONE; }
 

@@ -10,7 +10,7 @@
  * used certain earlier messages. The compute lane then waits for those sends, which takes no time and frees their
  * buffers.
  */
-#include "step/builder/build.h"
+#include "step/builder/blocks.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -7,7 +7,7 @@
  * reduce-scatter after it replace the all-reduce. The backward pass gathers the pair's input again instead of keeping
  * all of it.
  */
-#include "step/builder/build.h"
+#include "step/builder/blocks.h"
 
 /* Appends a product with a layer's weights. The products of the router and of what conditions stay in the wider format:
  * they have few columns, or few rows. */

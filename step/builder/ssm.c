@@ -9,7 +9,7 @@
  * Kept for the backward pass: the first product's result, y, and what the last product reads. The convolution and the
  * states of chunks are made again.
  */
-#include "step/builder/build.h"
+#include "step/builder/blocks.h"
 
 static struct linear linear_in(const struct builder *b)
 {
