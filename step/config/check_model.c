@@ -304,7 +304,8 @@ static enum status check_trained(const struct config *c, struct error *e)
 		return config_error_key(c, KEY_train_lora_rank, e, "not modelled yet with schedule %s (accepted: 0)",
 			schedule_traits[c->parallel.schedule].name);
 	if (model_freezes(m) && optimizer_needs_tensors(c->train.optimizer))
-		return config_error_key(c, KEY_train_optimizer, e, "%s is not modelled yet with frozen parameters",
+		return config_error_key(c, KEY_train_optimizer, e,
+			"%s is not modelled yet with frozen parameters (nearest: adamw)",
 			optimizer_name(c->train.optimizer));
 	if (model_freezes(m) && c->train.offload != OFF_NONE)
 		return config_error_key(c, KEY_train_offload, e,

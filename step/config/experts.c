@@ -84,6 +84,12 @@ static enum status check_expert_groups(const struct config *c, struct error *e)
 		return config_error(c, KEY_parallel_strategy, e,
 			"%s sums no gradients, and %" PRId64 " ranks hold the same experts (nearest: ddp)",
 			strategy_name(p->strategy), ranks / group_ranks(p));
+	if (shared % group_ranks(p) != 0 && config_is_given(c, KEY_parallel_replicate))
+		return config_error_key(c, KEY_parallel_replicate, e,
+			"%" PRId64 " groups have %" PRId64 " ranks each, which hold no whole groups of expert %" PRId64
+			"%s (nearest: %" PRId64 ")",
+			p->data / p->shard, shared, p->expert, expert_tensor_text(p, cut),
+			p->data / config_expert_shard(c, p->shard));
 	if (shared % group_ranks(p) != 0)
 		return config_error(c, KEY_parallel_shard, e,
 			"%" PRId64 " x tensor x context are %" PRId64

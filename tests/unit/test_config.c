@@ -460,6 +460,9 @@ static void test_experts(void)
 	CU_ASSERT_EQUAL(c.parallel.shard, 4);
 	c = resolved(MOE "parallel: {strategy: zero1, replicate: 2}", 8);
 	CU_ASSERT_EQUAL(c.parallel.shard, 4);
+	refused(MOE "parallel: {strategy: zero1, expert: 4, replicate: 4}", 8,
+		"cfg.yaml:3:40: parallel.replicate: 4 groups have 2 ranks each, which hold no whole groups of expert 4 "
+		"(nearest: 2)");
 	c = resolved(MOE "parallel: {strategy: zero1}", 8);
 	CU_ASSERT_EQUAL(c.parallel.shard, 8);
 	resolved(MOE "parallel: {strategy: hsdp, replicate: 2, shard: 4}", 8);
