@@ -168,14 +168,14 @@ static enum status read_choice(const struct ynode *n, size_t i, struct framework
 
 static enum status read_key(const struct ynode *n, struct framework *out, struct error *e)
 {
-	const char *names[4 + COUNT(choices) + COUNT(flags)] = {"name", "source", "bf16_stack", "loss"}, *text;
+	const char *names[5 + COUNT(choices) + COUNT(flags)] = {"name", "source", "bf16_stack", "loss", "logit"}, *text;
 	for (size_t i = 0; i < COUNT(choices); i++) {
-		names[4 + i] = choices[i].key;
+		names[5 + i] = choices[i].key;
 		if (strcmp(n->key, choices[i].key) == 0)
 			return read_choice(n, i, out, e);
 	}
 	for (size_t i = 0; i < COUNT(flags); i++) {
-		names[4 + COUNT(choices) + i] = flags[i].key;
+		names[5 + COUNT(choices) + i] = flags[i].key;
 		if (strcmp(n->key, flags[i].key) == 0)
 			return ynode_bool(n, (bool *)(void *)((char *)out + flags[i].offset), e);
 	}
@@ -187,6 +187,8 @@ static enum status read_key(const struct ynode *n, struct framework *out, struct
 		return copy(n, out->bf16_stack, sizeof out->bf16_stack, e);
 	if (strcmp(n->key, "loss") == 0)
 		return ynode_quantity_with_unit(n, UNIT_BYTE, 1, 100, &out->loss_B, e);
+	if (strcmp(n->key, "logit") == 0)
+		return ynode_quantity_with_unit(n, UNIT_BYTE, 1, 100, &out->logit_B, e);
 	return ynode_error_key(n, e, "%s: unknown key of a name%s", n->key,
 		suggest(n->key, names, COUNT(names), NULL).text);
 }

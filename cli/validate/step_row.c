@@ -340,6 +340,8 @@ static enum status predict_as(const struct csv *t, size_t row, const struct fram
 			c->stack.interval = 0;
 		if (f->loss_B > 0)
 			c->stack.memory.loss_B = f->loss_B;
+		if (f->logit_B > 0)
+			c->stack.logit_B = f->logit_B;
 		*network = s.network;
 		if (!(st = config_resolve(c, s.nodes * s.per_host, e)))
 			st = fold_predict(c, m, result, e);

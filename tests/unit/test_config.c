@@ -192,9 +192,10 @@ static void test_formats(void)
 	CU_ASSERT_EQUAL(c.train.reduce_dtype, DT_BF16);
 	c = parsed(GPT2 "train: {stack: megatron-core}");
 	CU_ASSERT_EQUAL(c.train.param_dtype, DT_BF16);
-	CU_ASSERT_EQUAL(c.train.grad_dtype, DT_FP32);
+	CU_ASSERT_EQUAL(c.train.grad_dtype, DT_BF16);
+	CU_ASSERT_EQUAL(c.train.reduce_dtype, DT_BF16);
 	CU_ASSERT_TRUE(c.train.master_weights);
-	CU_ASSERT_DOUBLE_EQUAL(c.parallel.bucket_B, 160e6, 1e-3);
+	CU_ASSERT_DOUBLE_EQUAL(c.parallel.bucket_B, 80e6, 1e-3);
 	CU_ASSERT_TRUE(c.parallel.tensor_overlap);
 	CU_ASSERT_EQUAL_FATAL(config_resolve(&c, 8, NULL), ST_OK);
 	CU_ASSERT_FALSE(c.parallel.tensor_overlap); /* nothing is cut */
@@ -276,14 +277,26 @@ static void test_resolve(void)
 	c = resolved(GPT2 "train: {stack: deepspeed}", 4);
 	CU_ASSERT_EQUAL(c.parallel.first_bucket_B, c.parallel.bucket_B);
 	c = resolved(GPT2 "train: {stack: megatron-core, global_batch: 800, micro_batch: 1}", 8);
-	CU_ASSERT_DOUBLE_EQUAL(c.parallel.bucket_B, 160e6, 1e-3);
+	CU_ASSERT_DOUBLE_EQUAL(c.parallel.bucket_B, 80e6, 1e-3);
 	c = resolved(GPT2 "train: {stack: megatron-core, global_batch: 800, micro_batch: 1}", 100);
-	CU_ASSERT_DOUBLE_EQUAL(c.parallel.bucket_B, 400e6, 1e-3); /* a million fp32 gradients a rank */
+	CU_ASSERT_DOUBLE_EQUAL(c.parallel.bucket_B, 200e6, 1e-3); /* a million bf16 gradients a rank */
 	CU_ASSERT_EQUAL(c.parallel.first_bucket_B, c.parallel.bucket_B);
 	c = resolved(GPT2 "train: {stack: megatron-core, global_batch: 800, micro_batch: 1}\n"
 			  "parallel: {bucket_mb: 160MB}",
 		100);
 	CU_ASSERT_DOUBLE_EQUAL(c.parallel.bucket_B, 160e6, 1e-3);
+	static const struct {
+		const char *train, *overlap;
+		bool is;
+	} cut[] = {{"fp8", "", true}, {"nvfp4", "", false}, {"nvfp4", ", tensor_overlap: true", true}};
+	for (size_t i = 0; i < COUNT(cut); i++) {
+		char text[256];
+		snprintf(text, sizeof text,
+			"model: {preset: llama3-8b}\ntrain: {stack: megatron-core, dtype: %s}\n"
+			"parallel: {tensor: 2, sequence_parallel: true%s}",
+			cut[i].train, cut[i].overlap);
+		CU_ASSERT_EQUAL(resolved(text, 8).parallel.tensor_overlap, cut[i].is);
+	}
 	c = resolved(GPT2 "train: {recompute: full}", 4);
 	CU_ASSERT_EQUAL(c.train.recompute_layers, 12);
 	c = resolved(GPT2 "train: {recompute: selective, recompute_layers: 5}", 4);
