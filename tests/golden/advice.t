@@ -68,13 +68,13 @@ A tensor group that crosses from node to node, over fewer NICs than it has GPUs:
     > cluster: {system: aws-p4d, nodes: 4}
     > EOF
     > COLUMNS=999 stepsim predict cross.yaml | sed -n '/^Changes that/,/^90 %/p' | grep -v '^90 %'
-    Changes that shorten the step, each alone; symptom: exposed communication (26 changes tried)
+    Changes that shorten the step, each alone; symptom: exposed communication (24 changes tried)
                                            saves  of the step  order          with
     ------------------------------------------------------------------------------------------------------------
-      another tensor group                1.52 s       33.9 %  5 communicate  --set parallel.tensor=8
-      tensor collectives beside products  1.50 s       33.4 %  5 communicate  --set parallel.tensor_overlap=true
-      another number of stages            478 ms       10.7 %  6 pipeline     --set parallel.pipeline=2
-      larger micro-batches                412 ms        9.2 %  3 fuse         --set train.micro_batch=8
+      another tensor group                2.16 s       51.8 %  5 communicate  --set parallel.tensor=8
+      tensor collectives beside products  1.19 s       28.5 %  5 communicate  --set parallel.tensor_overlap=true
+      larger micro-batches                431 ms       10.3 %  3 fuse         --set train.micro_batch=16
+      another number of stages            171 ms        4.1 %  6 pipeline     --set parallel.pipeline=2
 
 Where nothing fits, single changes with which it does; and where no single one suffices:
 
@@ -121,7 +121,7 @@ Each lever keeps its word when it is given to the command line, to the picosecon
     exposed communication: 7 levers as promised
     compute-bound: 7 levers as promised
     compute-bound: 6 levers as promised
-    pipeline bubble: 2 levers as promised
+    pipeline bubble: 5 levers as promised
     pipeline bubble: 2 levers as promised
     data-starved: 1 levers as promised
     compute-bound: 7 levers as promised
@@ -130,10 +130,10 @@ Each lever keeps its word when it is given to the command line, to the picosecon
 A large program: within its budget some changes are put together from pieces, and marked; some are left.
 
     $ COLUMNS=999 stepsim predict $ROOT/configs/pp-gpt3-175b-384xa100.yaml | grep -A 3 '^Changes that'
-    Changes that shorten the step, each alone; symptom: compute-bound (20 changes tried, 13 left untried for the program's size (-v tries them))
-                              saves  of the step  order          with
-    -------------------------------------------------------------------------------------------------------------
-      less recomputation    ~18.1 s       25.7 %  4 fit          --set train.recompute=none
+    Changes that shorten the step, each alone; symptom: compute-bound (19 changes tried, 12 left untried for the program's size (-v tries them))
+                                  saves  of the step  order          with
+    -------------------------------------------------------------------------------------------------------------------
+      less recomputation        ~18.4 s       26.4 %  4 fit          --set train.recompute=none
 
 With -v the rest of it, and what a little of each rate is worth:
 

@@ -9,21 +9,21 @@ Tensor-parallel collectives beside the tiles of products: Megatron's habit (user
     > for overlap in true false; do for stack in megatron-core pytorch-ddp; do
     >   stepsim predict tp.yaml -q --set train.stack=$stack --set parallel.tensor_overlap=$overlap | grep -E 'exposed comm|moving|  overlap'; done; done
     > stepsim predict tp.yaml -q | grep -E 'exposed comm|moving|  overlap'
-      exposed communication        128 ms       11.3 %
-      moving bytes                 596 ms       52.7 %
-      overlap                      78.5 %
+      exposed communication        133 ms       11.8 %
+      moving bytes                 598 ms       52.8 %
+      overlap                      77.7 %
       exposed communication       36.2 ms        3.6 %
       moving bytes                 608 ms       61.2 %
       overlap                      94.0 %
-      exposed communication        409 ms       31.7 %
-      moving bytes                 617 ms       47.9 %
-      overlap                      33.8 %
+      exposed communication        410 ms       31.8 %
+      moving bytes                 617 ms       47.8 %
+      overlap                      33.6 %
       exposed communication        378 ms       26.7 %
       moving bytes                 617 ms       43.6 %
       overlap                      38.8 %
-      exposed communication        128 ms       11.3 %
-      moving bytes                 596 ms       52.7 %
-      overlap                      78.5 %
+      exposed communication        133 ms       11.8 %
+      moving bytes                 598 ms       52.8 %
+      overlap                      77.7 %
 Slow ranks: the step is the slowest one's. Failures: how much of the time is steps.
 
     $ for slow in '{}' '{5: 1.25}' '{n2: 1.25, 5: 1.1}'; do
@@ -99,18 +99,18 @@ Why a prediction is what it is: -v.
     why: what bounds the ops of a rank
     class           bound by   ops        FLOP     bytes    alone        FLOP/s        B/s
     --------------------------------------------------------------------------------------
-    gemm            compute   1548   738 TFLOP   418 GiB   1.24 s   596 TFLOP/s   363 GB/s
+    gemm            compute   1548   738 TFLOP   369 GiB   1.22 s   604 TFLOP/s   325 GB/s
     attention       compute    256   123 TFLOP  30.2 GiB   267 ms   462 TFLOP/s   122 GB/s
-    norm            latency    520  87.2 GFLOP   117 GiB  42.1 ms  2.07 TFLOP/s  2.97 TB/s
-    elementwise     memory     256   150 GFLOP   230 GiB  82.1 ms  1.83 TFLOP/s  3.01 TB/s
-    elementwise     latency    384  18.3 GFLOP  74.1 GiB  26.8 ms   680 GFLOP/s  2.96 TB/s
-    embedding       latency      8   268 MFLOP  1.75 GiB   633 us   424 GFLOP/s  2.97 TB/s
+    norm            latency    520  87.2 GFLOP   134 GiB  48.3 ms  1.81 TFLOP/s  2.98 TB/s
+    elementwise     memory     256   150 GFLOP   265 GiB  94.3 ms  1.59 TFLOP/s  3.02 TB/s
+    elementwise     latency    384  18.3 GFLOP  85.2 GiB  30.8 ms   593 GFLOP/s  2.97 TB/s
+    embedding       latency      8   268 MFLOP  1.25 GiB   455 us   590 GFLOP/s  2.95 TB/s
     loss            memory      12  6.30 GFLOP  78.3 GiB  27.8 ms   227 GFLOP/s  3.03 TB/s
-    memory          memory       1           -  1002 MiB   348 us             -  3.02 TB/s
+    memory          memory       1           -   501 MiB   175 us             -  3.00 TB/s
     memory          latency      1           -       4 B  1.50 us             -  2.67 MB/s
     optimizer       memory      65  48.2 GFLOP   112 GiB  39.9 ms  1.21 TFLOP/s  3.02 TB/s
-    all_reduce      latency     41           -  1.39 MiB   404 us             -  3.61 GB/s
-    all_reduce      link        65           -  26.2 GiB   155 ms             -   182 GB/s
+    all_reduce      latency     41           -   904 KiB   391 us             -  2.37 GB/s
+    all_reduce      link        65           -  13.1 GiB  79.6 ms             -   177 GB/s
     all_gather      link       776           -  24.2 GiB   113 ms             -   231 GB/s
     reduce_scatter  link       520           -  16.2 GiB  75.7 ms             -   231 GB/s
     copy            latency      4           -   512 KiB  4.16 us             -   126 GB/s
@@ -121,24 +121,26 @@ Why a prediction is what it is: -v.
     all_gather, tp          2  64.0 MiB  ring       Simple          24   146 us  link      NVLink between GPU0 and NVS0, 371 GB/s
     all_reduce, tp          2  32.0 KiB  ring       LL               4  9.80 us  latency   NVLink between GPU0 and NVS0, 371 GB/s
     all_reduce, tp          2  64.0 KiB  ring       LL               8  10.4 us  latency   NVLink between GPU0 and NVS0, 371 GB/s
-    all_reduce, dp          8  1002 MiB  ring       Simple          28  9.86 ms  link      network between NIC0 and NET, 50.0 GB/s
+    all_reduce, dp          8   501 MiB  ring       Simple          28  4.98 ms  link      network between NIC0 and NET, 50.0 GB/s
+    all_reduce, tp          2  8.00 KiB  ring       LL               1  9.17 us  latency   NVLink between GPU0 and NVS0, 371 GB/s
+    all_reduce, dp          8   168 MiB  ring       Simple          28  1.72 ms  link      network between NIC0 and NET, 50.0 GB/s
     all_reduce, tp          2  16.0 KiB  ring       LL               2  9.42 us  latency   NVLink between GPU0 and NVS0, 371 GB/s
-    all_reduce, dp          8   336 MiB  ring       Simple          28  3.36 ms  link      network between NIC0 and NET, 50.0 GB/s
-    all_reduce, dp          8   192 MiB  ring       Simple          28  1.95 ms  link      network between NIC0 and NET, 50.0 GB/s
-    all_reduce, dp          8   224 MiB  ring       Simple          28  2.27 ms  link      network between NIC0 and NET, 50.0 GB/s
-    all_reduce, dp          8  1.06 GiB  ring       Simple          28  10.6 ms  link      network between NIC0 and NET, 50.0 GB/s
+    all_reduce, dp          8  96.0 MiB  ring       Simple          28  1.01 ms  link      network between NIC0 and NET, 50.0 GB/s
+    all_reduce, dp          8   112 MiB  ring       Simple          28  1.17 ms  link      network between NIC0 and NET, 50.0 GB/s
+    all_reduce, dp          8   541 MiB  ring       Simple          28  5.37 ms  link      network between NIC0 and NET, 50.0 GB/s
     tensor-parallel gathers and scatters overlap products, except for the exposed part (parallel.tensor_overlap)
     assumed of the GPU (configs/gpus/h100-sxm.yaml): products reach 0.637 of the peak in bf16, memory 0.904 of its rate, a launch takes 7.00 us
-    assumed of the stack (megatron-core; sources: `stepsim list parameters`): elementwise_passes 2.06, logit 40 B, optimizer 30 B, overlap_tax 0.00262, op 131 us, tensor_exposed 0.1
+    assumed of the stack (megatron-core; sources: `stepsim list parameters`): elementwise_passes 2.37, logit 40 B, optimizer 30 B, overlap_tax 0.00262, op 131 us, tensor_exposed 0.121
     all_gather, tp          2  64.0 MiB  ring       LL128           24   158 us  link      NVLink between GPU0 and NVS0, 371 GB/s
     all_reduce, tp          2  32.0 KiB  tree       LL128            6  18.6 us  latency   NVLink between GPU0 and NVS0, 371 GB/s
     all_reduce, tp          2  64.0 KiB  tree       LL128           12  19.5 us  latency   NVLink between GPU0 and NVS0, 371 GB/s
-    all_reduce, dp          8  1002 MiB  tree       LL128           28  13.0 ms  link      network between NIC0 and NET, 50.0 GB/s
+    all_reduce, dp          8   501 MiB  tree       LL128           28  6.57 ms  link      network between NIC0 and NET, 50.0 GB/s
+    all_reduce, tp          2  8.00 KiB  tree       LL128            1  17.9 us  latency   NVLink between GPU0 and NVS0, 371 GB/s
+    all_reduce, dp          8   168 MiB  tree       LL128           28  2.26 ms  link      network between NIC0 and NET, 50.0 GB/s
     all_reduce, tp          2  16.0 KiB  tree       LL128            3  18.2 us  latency   NVLink between GPU0 and NVS0, 371 GB/s
-    all_reduce, dp          8   336 MiB  tree       LL128           28  4.44 ms  link      network between NIC0 and NET, 50.0 GB/s
-    all_reduce, dp          8   192 MiB  tree       LL128           28  2.57 ms  link      network between NIC0 and NET, 50.0 GB/s
-    all_reduce, dp          8   224 MiB  tree       LL128           28  2.99 ms  link      network between NIC0 and NET, 50.0 GB/s
-    all_reduce, dp          8  1.06 GiB  tree       LL128           28  14.1 ms  link      network between NIC0 and NET, 50.0 GB/s
+    all_reduce, dp          8  96.0 MiB  tree       LL128           28  1.38 ms  link      network between NIC0 and NET, 50.0 GB/s
+    all_reduce, dp          8   112 MiB  tree       LL128           28  1.56 ms  link      network between NIC0 and NET, 50.0 GB/s
+    all_reduce, dp          8   541 MiB  tree       LL128           28  7.09 ms  link      network between NIC0 and NET, 50.0 GB/s
 
 Names of other programs stand for keys, and results have the keys. Without a section by --set and --vary.
 
