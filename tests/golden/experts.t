@@ -31,87 +31,93 @@ Four experts on each of two ranks. Each routes its 128 rows to 2 of 8 experts: 3
 The groups of tensor parallel ranks are a part of those that share experts.
 
     $ stepsim predict $ROOT/configs/ep-mixtral-8x7b-64xh100.yaml --set parallel.tensor=2 --set parallel.sequence_parallel=true | head -10
-    A step takes 3.08 s (90 % interval: 1.91 s to 4.97 s); 54 % of communication hides behind compute,
-      the rest takes 8.1 % of the step; it fits, 35.8 GiB are free.
+    A step takes 2.98 s (90 % interval: 1.85 s to 4.80 s); 61 % of communication hides behind compute,
+      the rest takes 5.9 % of the step; it fits, 41.7 GiB are free.
     mixtral-8x7b (46.7 B parameters, 12.9 B active), zero1 on 64 ranks (tp 2, ep 8, dp 16, pp 2, edp 4),
       bf16
     a step: 256 sequences of 4096 tokens, 16 micro-batches of 1 a replica
     on: NVIDIA DGX H100, 64 x NVIDIA H100 SXM5 80GB (catalogue configs/systems/dgx-h100.yaml)
                                 predicted  of the step  bound by
     --------------------------------------------------------------------
-    step time                      3.08 s
+    step time                      2.98 s
 
 Mixtral 8x7B: 46.7 billion parameters; MFU counts the 12.9 billion that work on a token.
 
     $ stepsim predict $ROOT/configs/ep-mixtral-8x7b-64xh100.yaml
-    A step takes 3.04 s (90 % interval: 1.89 s to 4.90 s); 72 % of communication hides behind compute,
-      the rest takes 3.9 % of the step; it fits, 17.8 GiB are free.
+    A step takes 3.03 s (90 % interval: 1.88 s to 4.89 s); 66 % of communication hides behind compute,
+      the rest takes 3.7 % of the step; it fits, 24.5 GiB are free.
     mixtral-8x7b (46.7 B parameters, 12.9 B active), zero1 on 64 ranks (ep 8, dp 32, pp 2, edp 4), bf16
     a step: 256 sequences of 4096 tokens, 8 micro-batches of 1 a replica
     on: NVIDIA DGX H100, 64 x NVIDIA H100 SXM5 80GB (catalogue configs/systems/dgx-h100.yaml)
                                 predicted  of the step  bound by
     --------------------------------------------------------------------
-    step time                      3.04 s
-    tokens/s                        345 k
-    model FLOP/s a device     451 TFLOP/s
-    MFU                            45.6 %
+    step time                      3.03 s
+    tokens/s                        346 k
+    model FLOP/s a device     452 TFLOP/s
+    MFU                            45.7 %
     --------------------------------------------------------------------
     where the step goes
-      compute                      2.54 s       83.5 %
-      exposed communication        118 ms        3.9 %
-      bubble                       377 ms       12.4 %
+      compute                      2.54 s       83.7 %
+      exposed communication        112 ms        3.7 %
+      bubble                       376 ms       12.4 %
       optimizer                   7.48 ms        0.2 %
     --------------------------------------------------------------------
     communication
-      moving bytes                 418 ms       13.7 %
+      moving bytes                 324 ms       10.7 %
       waiting for late ranks          0 s        0.0 %
-      overlap                      71.6 %
+      overlap                      65.6 %
     --------------------------------------------------------------------
     ops, summed (count)
-      gemm (1920)                  2.14 s       70.3 %  compute
+      gemm (1920)                  2.10 s       69.3 %  compute
       attention (256)              139 ms        4.6 %  compute
-      norm (512)                  42.7 ms        1.4 %  latency
-      elementwise (640)            195 ms        6.4 %  memory
-      embedding (16)               661 us        0.0 %  latency
+      norm (512)                  49.0 ms        1.6 %  latency
+      elementwise (640)            225 ms        7.4 %  memory
+      embedding (16)               479 us        0.0 %  latency
       routing (768)               23.0 ms        0.8 %  latency
-      memory (1)                   179 us        0.0 %  memory
+      memory (1)                  90.3 us        0.0 %  latency
       optimizer (49)              7.48 ms        0.2 %  memory
       all_gather (49)              101 ms        3.3 %  link
-      reduce_scatter (49)          198 ms        6.5 %  link
-      alltoall (512)               117 ms        3.8 %  link
+      reduce_scatter (49)          101 ms        3.3 %  link
+      alltoall (512)               117 ms        3.9 %  link
       sendrecv (16)               14.2 ms        0.5 %  link
       copy (8)                    4.26 us        0.0 %  latency
     --------------------------------------------------------------------
     memory of a rank
       weights                    6.75 GiB
-      gradients                  13.5 GiB
+      gradients                  6.75 GiB
       optimizer state            8.16 GiB
       activations                32.0 GiB
       buffers                    64.0 KiB
       overhead                   1.50 GiB
-      total                      61.9 GiB               fits in 79.6 GiB
+      total                      55.1 GiB               fits in 79.6 GiB
     The stages of the predicted step; the table above is of the one that ends last.
     stage  layers  compute  exposed comm.   bubble  optimizer  other, idle    memory
     --------------------------------------------------------------------------------
-    0          16   2.54 s         118 ms   377 ms    7.48 ms          0 s  61.9 GiB
-    1          16   2.60 s         375 ms  23.6 ms    7.41 ms      37.8 ms  46.5 GiB
-    Changes that shorten the step, each alone; symptom: pipeline bubble (26 changes tried)
-                           saves  of the step  order       with
-    ------------------------------------------------------------------------------------------
-      narrower products   934 ms       30.7 %  1 format    --set train.dtype=fp8
-      interleaved stages  253 ms        8.3 %  6 pipeline  --set parallel.schedule=interleaved
-                                                           --set parallel.virtual_stages=8
-    90 % interval of the prediction: 1.89 s to 4.90 s
-      its width comes from software 15 %, experts 45 %, traffic 4 %, network 1 % (root of the sum of
+    0          16   2.54 s         112 ms   376 ms    7.48 ms          0 s  55.1 GiB
+    1          16   2.60 s         279 ms  25.5 ms    7.41 ms       125 ms  39.7 GiB
+    Changes that shorten the step, each alone; symptom: pipeline bubble (25 changes tried)
+                                  saves  of the step  order
+        with
+    -----------------------------------------------------------------------
+      narrower products          963 ms       31.7 %  1 format
+        --set train.dtype=fp8
+      another number of stages   345 ms       11.4 %  6 pipeline
+        --set parallel.pipeline=1
+      interleaved stages         254 ms        8.4 %  6 pipeline
+        --set parallel.schedule=interleaved --set parallel.virtual_stages=8
+      another schedule          80.3 ms        2.6 %  6 pipeline
+        --set parallel.schedule=zero_bubble
+    90 % interval of the prediction: 1.88 s to 4.89 s
+      its width comes from software 15 %, experts 45 %, traffic 5 %, network 1 % (root of the sum of
         squares)
-    Bottleneck: compute: gemm 70 % of the step
+    Bottleneck: compute: gemm 69 % of the step
     Warning: nothing was measured on this machine: its rates, and the software stack's habits, are those
       of published runs of others
     $ stepsim predict $ROOT/configs/ep-mixtral-8x7b-64xh100.yaml --set train.micro_batch=2 --set model.capacity_factor=1.25 | grep -E 'step time|MFU|alltoall|total'
-    step time                      3.96 s
-    MFU                            35.0 %
+    step time                      3.99 s
+    MFU                            34.8 %
       alltoall (256)               130 ms        3.3 %  link
-      total                       107 GiB               DOES NOT FIT in 79.6 GiB
+      total                      99.8 GiB               DOES NOT FIT in 79.6 GiB
 
 Exchanges behind another micro-batch's compute: no pair waits for itself, however few micro-batches there are.
 

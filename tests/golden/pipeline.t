@@ -154,13 +154,13 @@ zbv: two chunks a stage, the second ones come back up. On its way to the first s
        135 send_prev  L1 gradient backward send mb1 to stage 0 [4096] in:r=119+0 after 134
     $ stepsim predict $ROOT/configs/pp-llama3-70b-64xh100.yaml --set parallel.schedule=zbv | sed -n '/^step time/p; /^  bubble/p; /^stage/,/^3/p'
     step time                      15.3 s
-      bubble                       857 ms        5.6 %
+      bubble                       841 ms        5.5 %
     stage  layers  compute  exposed comm.   bubble  optimizer  other, idle    memory
     --------------------------------------------------------------------------------
-    0          20   14.7 s         477 ms  3.18 ms    12.2 ms      77.8 ms  54.4 GiB
-    1          20   13.9 s         564 ms   815 ms    10.9 ms      23.3 ms  51.9 GiB
-    2          20   13.9 s         551 ms   832 ms    10.9 ms      19.1 ms  63.3 GiB
-    3          20   13.9 s         545 ms   857 ms    10.9 ms          0 s  74.6 GiB
+    0          20   14.6 s         553 ms  12.2 ms    12.2 ms      63.6 ms  49.9 GiB
+    1          20   13.8 s         620 ms   805 ms    10.9 ms      30.6 ms  48.0 GiB
+    2          20   13.8 s         621 ms   820 ms    10.9 ms      15.3 ms  59.3 GiB
+    3          20   13.8 s         616 ms   841 ms    10.9 ms          0 s  70.6 GiB
     $ stepsim predict $ROOT/configs/pp-llama3-70b-64xh100.yaml --set parallel.schedule=zbv --set parallel.strategy=fsdp
     stepsim: --set parallel.strategy=fsdp: fsdp reduces the gradients of each micro-batch, which zbv defers (accepted: ddp, zero1, none)
     [2]
