@@ -246,7 +246,7 @@ static void resolve_autos(struct config *c)
 	if (!p->sequence_parallel)
 		p->tensor_overlap = false; /* a stack's default, or nothing is cut; check_tensor refuses it where a user
 		                              asks for it */
-	/* Megatron-Bridge scripts/performance/configs/llama/llama31_llm_pretrain.py: tp_comm_overlap False in nvfp4 */
+	/* NVIDIA-NeMo/Megatron-Bridge@0013c9a8ed4d, llama31_llm_pretrain.py: tp_comm_overlap is False in nvfp4 */
 	if (c->train.dtype == DT_NVFP4 && !config_is_given(c, KEY_parallel_tensor_overlap))
 		p->tensor_overlap = false;
 	if (c->data.bytes == 0)
