@@ -210,8 +210,8 @@ No GPU was at hand: all GPU runs below were made by others.
 
 No constant was ever fitted to these runs. But some choices were made with their errors in view:
 traffic of compiled PyTorch, a B200's and a GH200's products, fp32 on a V100, whose time of a step
-XLA takes, whose host time of an op Megatron and eager PyTorch take, words of software. `first` is
-the blind figure.
+XLA takes, whose host time of an op Megatron and eager PyTorch take, words of software, gradients
+and losses of NVIDIA's recipes. `first` is the blind figure.
 
 By what the source prints. A run of your own is complete, as far as you know what you ran:
 
