@@ -309,15 +309,15 @@ left out.
 DT-FM's runs with two sequences a micro-batch take up to 2.7 times those with one or four of the
 same plan, and the same plan is printed with 46 and 66 s. No mechanism gives that.
 
-Products in bf16 on a B200 differ by source. SimuMax's tables and its runs of Megatron-LM bear out 0.49
-of the peak. Four other sources on NVIDIA's recipes want 0.53 to 0.8: Nemotron-4 15B trains at 0.70 of
-the peak, all told. No source says what clocks, power limits or data the runs had. The share stays that
-of the products that somebody timed.
+Products in bf16 on a B200 differ by source. SimuMax's tables and its runs of Megatron-LM bear out
+0.49 of the peak. Three other sources, of NVIDIA's recipes, want 0.53 to 0.8: Nemotron-4 15B
+trains at 0.70 of the peak, all told. No source says what clocks, power limits or data the runs
+had. The share stays that of the products that somebody timed.
 
-The bf16 copies of nanotron's gradients are dropped after each backward pass, so they do not meet its
-first activations. Without them the memory of runs without tensor parallelism is 1.5 %% too low, not
-4.7 %% too high. But runs with it then miss about 3 B a token, layer and hidden unit, which no code
-explains: left as it was.
+The bf16 copies of nanotron's gradients are dropped after each backward pass, so they do not meet
+its first activations. Without them the memory of runs without tensor parallelism is 1.5 %% too
+low, not 4.7 %% too high. But runs with it then miss about 3 B a token, layer and hidden unit,
+which no code explains: left as it was.
 
 Units by size (`parallel.unit_params`) move 1.23 times the bytes on Qwen2.5-72B. On Ethernet its
 runs are 2 to 5 %% off. Over InfiniBand the prediction hides more of it than those runs did.
