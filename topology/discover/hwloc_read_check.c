@@ -66,6 +66,7 @@ struct checker {
 	enum status st;
 	int depth, objects; /* elements; objects among them */
 	bool v1;
+	bool node_sets; /* the machine has them: hwloc 2.9 crashes on a NUMA node of version 1 in one without */
 	struct open_object open[DEPTH_MAX];
 	hwloc_bitmap_t pus, nodes;                 /* seen */
 	hwloc_bitmap_t allowed_pus, allowed_nodes; /* what the machine says that may be used; hwloc drops the rest */
@@ -154,6 +155,10 @@ static void check_sets(struct checker *c, const char **atts, struct open_object 
 			 !hwloc_bitmap_isincluded(o->sets[i], up->sets[i]))
 			refuse(c, "%s of a %s goes beyond that of the object around it", set_names[i], o->kind->type);
 	}
+	if (!up)
+		c->node_sets = find(atts, "nodeset") || find(atts, "complete_nodeset");
+	else if (!c->st && c->v1 && !c->node_sets && strcmp(o->kind->type, "NUMANode") == 0)
+		refuse(c, "a NUMANode in a machine without nodeset");
 	if (!c->st && !hwloc_bitmap_isincluded(o->sets[0], o->sets[1]))
 		refuse(c, "cpuset of a %s goes beyond its complete_cpuset", o->kind->type);
 }
