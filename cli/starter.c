@@ -85,7 +85,7 @@ static enum status read_config(const struct options *o, const char *model, struc
 	if (!st && (st = machine_load(s->system, c->cluster.nodes, c->cluster.gpus_per_node, &m, e)))
 		error_context(e, "--system %s", s->system);
 	if (!st) {
-		s->images = c->model.input != INPUT_TOKENS;
+		s->images = model_samples(&c->model) != NULL;
 		s->sequence = c->model.seq_len < SEQUENCE_MOST ? c->model.seq_len : SEQUENCE_MOST;
 		s->nodes = m.nodes;
 		s->gpus = m.nodes * m.devices_per_node;

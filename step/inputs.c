@@ -21,6 +21,8 @@ uint64_t inputs_part_B(const struct config *c, int64_t micro_batch, enum input_p
 	case INPUT_PART_DATA:
 		if (m->input == INPUT_PATCHES)
 			return patches_B(c, micro_batch, m->channels);
+		if (m->input == INPUT_FRAMES)
+			return (uint64_t)((double)(micro_batch * 2 * m->encoder_seq_len * m->channels) * each_B);
 		if (m->input == INPUT_PIXELS)
 			return (uint64_t)((double)(micro_batch * m->image_size * m->image_size * m->channels) * each_B);
 		return ID_B * n * (uint64_t)(model_rows(m, 0) / c->parallel.context);

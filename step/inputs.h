@@ -10,7 +10,7 @@
 
 enum input_part {
 	INPUT_PART_DATA,    /* (T) tokens, or (micro_batch patches, patch_size^2 channels), or images; before a decoder
-	                       (micro_batch encoder_seq_len) tokens */
+	                       (micro_batch encoder_seq_len) tokens, or (micro_batch 2 encoder_seq_len, channels) */
 	INPUT_PART_DECODER, /* (T) tokens of a decoder behind an encoder */
 	INPUT_PART_TIMES,   /* (micro_batch, timestep_features): sines and cosines of a picture's timestep */
 	INPUT_PART_TARGETS, /* (micro_batch targets): of the vocabulary head; or (micro_batch patches, patch_size^2

@@ -58,6 +58,7 @@ static void fill_rows(const struct model *m, int64_t vocab, struct row out[ROWS]
 	const enum tp_split whole = TP_REPLICATED, fc1 = gated(m) ? TP_HALVES : TP_ROWS;
 	const bool encoder = m->encoder_layers > 0, relative = m->position == POS_RELATIVE;
 	const bool learned = model_has_positions(m), between = norm_bias && m->final_norm;
+	const bool frames = m->input == INPUT_FRAMES;
 	const bool patches = m->input == INPUT_PATCHES, transform = m->lm_head && m->head_transform;
 	const int64_t patch = m->patch_size * m->patch_size, pixels = patch * m->channels;
 	const bool adapts = m->adaptive_norm, final_norm = m->final_norm && !adapts;
@@ -67,6 +68,10 @@ static void fill_rows(const struct model *m, int64_t vocab, struct row out[ROWS]
 		{PARAM_CLASS_TOKEN, BEFORE, m->class_token, h, 1, 1, whole},
 		{PARAM_PATCH_W, BEFORE, patches, h, pixels, 1, whole},
 		{PARAM_PATCH_B, BEFORE, patches && bias, h, 1, 1, whole},
+		{PARAM_FRAMES1_W, BEFORE, frames, h, 3 * m->channels, 1, whole},
+		{PARAM_FRAMES1_B, BEFORE, frames && bias, h, 1, 1, whole},
+		{PARAM_FRAMES2_W, BEFORE, frames, h, 3 * h, 1, whole},
+		{PARAM_FRAMES2_B, BEFORE, frames && bias, h, 1, 1, whole},
 		{PARAM_TIME_FC1_W, BEFORE, adapts, h, m->timestep_features, 1, whole},
 		{PARAM_TIME_FC1_B, BEFORE, adapts && bias, h, 1, 1, whole},
 		{PARAM_TIME_FC2_W, BEFORE, adapts, h, h, 1, whole},
@@ -342,7 +347,7 @@ enum param_kind param_lora_of(enum param_kind w)
 
 bool model_freezes(const struct model *m)
 {
-	return m->lora_rank > 0 || m->freeze != FREEZE_NONE || m->position == POS_SINCOS;
+	return m->lora_rank > 0 || m->freeze != FREEZE_NONE || m->position == POS_SINCOS || m->input == INPUT_FRAMES;
 }
 
 bool model_trains(const struct model *m, enum param_kind k)
@@ -350,6 +355,8 @@ bool model_trains(const struct model *m, enum param_kind k)
 	if (m->lora_rank > 0)
 		return param_is_lora(k);
 	if ((k == PARAM_POSITION_EMBEDDING || k == PARAM_ENCODER_POSITION) && m->position == POS_SINCOS)
+		return false;
+	if (k == PARAM_ENCODER_POSITION && m->input == INPUT_FRAMES) /* sines */
 		return false;
 	switch (m->freeze) {
 	case FREEZE_EMBEDDING: return k > PARAM_EMBEDDING_NORM_B;
@@ -420,8 +427,11 @@ static int64_t rows_of(const struct model *m, enum param_kind k, bool encodes)
 		return 1;
 	if ((k >= PARAM_HEAD_DENSE_W && k <= PARAM_HEAD_B) || (k == PARAM_TOKEN_EMBEDDING && model_ties(m)))
 		return model_targets(m);
-	encodes = encodes || k == PARAM_CROSS_KV_W || k == PARAM_CROSS_KV_B || k == PARAM_ENCODER_NORM_W ||
-	          k == PARAM_ENCODER_NORM_B || k == PARAM_ENCODER_POSITION;
+	if (k == PARAM_FRAMES1_W || k == PARAM_FRAMES1_B)
+		return 2 * m->encoder_seq_len;
+	encodes = encodes || k == PARAM_FRAMES2_W || k == PARAM_FRAMES2_B || k == PARAM_CROSS_KV_W ||
+	          k == PARAM_CROSS_KV_B || k == PARAM_ENCODER_NORM_W || k == PARAM_ENCODER_NORM_B ||
+	          k == PARAM_ENCODER_POSITION;
 	return encodes ? m->encoder_seq_len : m->seq_len;
 }
 

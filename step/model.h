@@ -17,8 +17,10 @@ enum window_kind { WINDOW_SLIDING, WINDOW_CHUNKED, WINDOW_KIND_COUNT };
 /* Activations that are no MLP's: of a pooler (BERT), of what conditions (DiT). Kernels know them beside those of enum
  * mlp. */
 enum activation_only { ACTIVATION_TANH = MLP_COUNT, ACTIVATION_SILU, ACTIVATION_COUNT };
-/* What the model reads: ids of a vocabulary, or patches of pictures (Dosovitskiy et al. 2020, arXiv:2010.11929). */
-enum input { INPUT_TOKENS, INPUT_PATCHES, INPUT_PIXELS /* whole images */, INPUT_COUNT };
+/* What the model reads: ids of a vocabulary; frames of sound, of `channels` each, two for each row of an encoder
+ * (Radford et al. 2022, Whisper, arXiv:2212.04356, section 2.2); or patches of pictures (Dosovitskiy et al. 2020,
+ * arXiv:2010.11929). */
+enum input { INPUT_TOKENS, INPUT_PATCHES, INPUT_PIXELS /* whole images */, INPUT_FRAMES, INPUT_COUNT };
 /* Norms of queries and keys: none, of each head (Qwen3, Gemma 3), of all heads at once (OLMo 2). */
 enum qk_norm { QK_NORM_NONE, QK_NORM_HEAD, QK_NORM_FULL, QK_NORM_COUNT };
 /* Norms of what attention and MLP add to the residual: none, beside those of their inputs (Gemma 2), in place of these
@@ -140,6 +142,10 @@ struct model {
 	X(TYPE_EMBEDDING, "type_embedding") \
 	X(EMBEDDING_NORM_W, "embedding_norm.weight") \
 	X(EMBEDDING_NORM_B, "embedding_norm.bias") \
+	X(FRAMES1_W, "frames1.weight") /* [hidden, 3 channels]: a convolution of three taps along the sequence */ \
+	X(FRAMES1_B, "frames1.bias") \
+	X(FRAMES2_W, "frames2.weight") /* [hidden, 3 hidden]: the same of every second place */ \
+	X(FRAMES2_B, "frames2.bias") \
 	X(TIME_FC1_W, "timestep.fc1.weight") /* [hidden, timestep_features]; replicated over tp, as the eight below */ \
 	X(TIME_FC1_B, "timestep.fc1.bias") \
 	X(TIME_FC2_W, "timestep.fc2.weight") /* [hidden, hidden] */ \

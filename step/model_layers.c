@@ -122,7 +122,10 @@ int64_t model_targets(const struct model *m)
 	return m->predictions > 0 ? m->predictions : m->seq_len;
 }
 
-const char *model_samples(const struct model *m) { return m->input != INPUT_TOKENS ? "image" : NULL; }
+const char *model_samples(const struct model *m)
+{
+	return m->input == INPUT_PATCHES || m->input == INPUT_PIXELS ? "image" : NULL;
+}
 
 int64_t model_window(const struct model *m, int64_t layer)
 {

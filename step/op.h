@@ -195,6 +195,7 @@ struct op_relative {
 /* CONV*, MAX_POOL*, MEAN_POOL*: images of side x side pixels. */
 struct op_conv {
 	int64_t batch, side, in, out, kernel, stride;
+	int64_t flat; /* CONV*: 1: an image is a row of `side` pixels, and a kernel one of `kernel` taps; else 0 */
 };
 
 /* SSM_*. */

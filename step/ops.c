@@ -255,12 +255,13 @@ struct op_gemm op_as_gemm(const struct op *op)
 	const struct op_conv *d = &op->conv;
 	if (!op_is_conv(op))
 		return op->gemm;
-	const int64_t taps = d->kernel * d->kernel, rows = d->batch * op_conv_side(op) * op_conv_side(op);
-	const int64_t reached = (taps * d->out + d->stride * d->stride - 1) / (d->stride * d->stride);
+	const int64_t side = op_conv_side(op), taps = d->kernel * (d->flat ? 1 : d->kernel);
+	const int64_t rows = d->batch * side * (d->flat ? 1 : side), sorts = d->stride * (d->flat ? 1 : d->stride);
+	const int64_t reached = (taps * d->out + sorts - 1) / sorts;
 	if (op->kind == OP_CONV)
 		return (struct op_gemm){rows, d->out, taps * d->in, 0};
 	if (op->kind == OP_CONV_DATA)
-		return (struct op_gemm){d->batch * d->side * d->side, d->in, reached, 0};
+		return (struct op_gemm){d->batch * d->side * (d->flat ? 1 : d->side), d->in, reached, 0};
 	return (struct op_gemm){d->out, taps * d->in, rows, 0};
 }
 

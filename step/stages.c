@@ -75,6 +75,10 @@ bool stage_has_param(const struct config *c, int64_t stage, const struct param *
 	case PARAM_CLASS_TOKEN:
 	case PARAM_PATCH_W:
 	case PARAM_PATCH_B:
+	case PARAM_FRAMES1_W:
+	case PARAM_FRAMES1_B:
+	case PARAM_FRAMES2_W:
+	case PARAM_FRAMES2_B:
 	case PARAM_ENCODER_POSITION:
 	case PARAM_POSITION_EMBEDDING:
 	case PARAM_TYPE_EMBEDDING:

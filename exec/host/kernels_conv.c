@@ -9,7 +9,7 @@
 
 struct conv {
 	const struct op_conv *d;
-	int64_t side, rows, depth; /* of the result; its pixels; taps x channels in */
+	int64_t side, rows, taps, depth; /* of the result; its pixels; of a kernel; taps x channels in */
 	const float *x, *w, *dy;
 	float *y, *dx, *dw; /* dw: of a part, behind each other */
 	float *columns;     /* of a thread: (rows, depth) */
@@ -19,8 +19,9 @@ struct conv {
 static struct conv conv_of(const struct op *op, float *scratch)
 {
 	struct conv c = {.d = &op->conv, .side = op_conv_side(op), .columns = scratch};
-	c.rows = c.side * c.side;
-	c.depth = c.d->kernel * c.d->kernel * c.d->in;
+	c.taps = c.d->kernel * (c.d->flat ? 1 : c.d->kernel);
+	c.rows = c.side * (c.d->flat ? 1 : c.side);
+	c.depth = c.taps * c.d->in;
 	c.stride = padded(c.rows * c.depth);
 	return c;
 }
@@ -31,7 +32,7 @@ static int64_t weights_of(const struct conv *c) { return c->d->out * c->depth; }
 static int64_t pixel_at(const struct conv *c, int64_t row, int64_t tap)
 {
 	const int64_t pad = (c->d->kernel - 1) / 2, side = c->d->side;
-	const int64_t y = row / c->side * c->d->stride + tap / c->d->kernel - pad,
+	const int64_t y = c->d->flat ? 0 : row / c->side * c->d->stride + tap / c->d->kernel - pad,
 		      x = row % c->side * c->d->stride + tap % c->d->kernel - pad;
 	return y < 0 || x < 0 || y >= side || x >= side ? -1 : y * side + x;
 }
@@ -41,7 +42,7 @@ static void gather(const struct conv *c, const float *image, float *columns)
 {
 	const size_t bytes = (size_t)c->d->in * sizeof *columns;
 	for (int64_t r = 0; r < c->rows; r++)
-		for (int64_t t = 0; t < c->d->kernel * c->d->kernel; t++, columns += c->d->in) {
+		for (int64_t t = 0; t < c->taps; t++, columns += c->d->in) {
 			const int64_t at = pixel_at(c, r, t);
 			if (at < 0)
 				memset(columns, 0, bytes);
@@ -50,19 +51,19 @@ static void gather(const struct conv *c, const float *image, float *columns)
 		}
 }
 
+static int64_t pixels_in(const struct conv *c) { return c->d->side * (c->d->flat ? 1 : c->d->side) * c->d->in; }
+
 /* The other way round: adds what was gathered to an image. */
 static void scatter(const struct conv *c, const float *columns, float *image)
 {
-	memset(image, 0, (size_t)(c->d->side * c->d->side * c->d->in) * sizeof *image);
+	memset(image, 0, (size_t)pixels_in(c) * sizeof *image);
 	for (int64_t r = 0; r < c->rows; r++)
-		for (int64_t t = 0; t < c->d->kernel * c->d->kernel; t++, columns += c->d->in) {
+		for (int64_t t = 0; t < c->taps; t++, columns += c->d->in) {
 			const int64_t at = pixel_at(c, r, t);
 			for (int64_t i = 0; i < c->d->in && at >= 0; i++)
 				image[at * c->d->in + i] += columns[i];
 		}
 }
-
-static int64_t pixels_in(const struct conv *c) { return c->d->side * c->d->side * c->d->in; }
 
 static void forward_task(void *ctx, int64_t image, int thread)
 {

@@ -13,20 +13,21 @@ typedef void pair_fn(const struct pair *p, void *const arg[]);
 static void each_pair(const struct op *op, void *const arg[], pair_fn *each)
 {
 	const struct op_conv *d = &op->conv;
-	const int64_t side = op_conv_side(op), pad = (d->kernel - 1) / 2;
+	const int64_t side = op_conv_side(op), pad = (d->kernel - 1) / 2, high = d->flat ? 1 : side;
+	const int64_t taps = d->kernel * (d->flat ? 1 : d->kernel), rows = d->flat ? 1 : d->side;
 	for (int64_t n = 0; n < d->batch; n++)
-		for (int64_t oy = 0; oy < side; oy++)
+		for (int64_t oy = 0; oy < high; oy++)
 			for (int64_t ox = 0; ox < side; ox++)
 				for (int64_t o = 0; o < d->out; o++)
-					for (int64_t k = 0; k < d->kernel * d->kernel * d->in; k++) {
+					for (int64_t k = 0; k < taps * d->in; k++) {
 						const int64_t tap = k / d->in,
-							      y = oy * d->stride + tap / d->kernel - pad,
+							      y = d->flat ? 0 : oy * d->stride + tap / d->kernel - pad,
 							      x = ox * d->stride + tap % d->kernel - pad;
-						if (y < 0 || x < 0 || y >= d->side || x >= d->side)
+						if (y < 0 || x < 0 || y >= rows || x >= d->side)
 							continue;
-						const struct pair p = {((n * side + oy) * side + ox) * d->out + o,
-							((n * d->side + y) * d->side + x) * d->in + k % d->in,
-							o * d->kernel * d->kernel * d->in + k};
+						const struct pair p = {((n * high + oy) * side + ox) * d->out + o,
+							((n * rows + y) * d->side + x) * d->in + k % d->in,
+							o * taps * d->in + k};
 						each(&p, arg);
 					}
 }
@@ -51,7 +52,7 @@ static void clear(double *x, int64_t n) { memset(x, 0, (size_t)n * sizeof *x); }
 REFERENCE(ref_conv)
 {
 	UNUSED();
-	clear(arg[2], op->conv.batch * op_conv_side(op) * op_conv_side(op) * op->conv.out);
+	clear(arg[2], (int64_t)op_arg_bytes(op, ARG_CONV_y, 1) / 4);
 	each_pair(op, arg, forward_pair);
 	return ST_OK;
 }
@@ -59,7 +60,7 @@ REFERENCE(ref_conv)
 REFERENCE(ref_conv_data)
 {
 	UNUSED();
-	clear(arg[2], op->conv.batch * op->conv.side * op->conv.side * op->conv.in);
+	clear(arg[2], (int64_t)op_arg_bytes(op, ARG_CONV_DATA_dx, 1) / 4);
 	each_pair(op, arg, data_pair);
 	return ST_OK;
 }
@@ -68,7 +69,7 @@ REFERENCE(ref_conv_weight)
 {
 	UNUSED();
 	if (!(op->flags & OP_ACCUMULATE))
-		clear(arg[2], op->conv.out * op->conv.kernel * op->conv.kernel * op->conv.in);
+		clear(arg[2], (int64_t)op_arg_bytes(op, ARG_CONV_WEIGHT_dw, 1) / 4);
 	each_pair(op, arg, weight_pair);
 	return ST_OK;
 }

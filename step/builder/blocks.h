@@ -115,6 +115,12 @@ void mtp_forward(struct builder *b, int32_t x);
 /* Returns the gradient of that output; NONE without such blocks. */
 int32_t mtp_backward(struct builder *b);
 
+/* ---- frames.c: sound ---- */
+
+/* Returns the rows of the micro-batch's frames. */
+int32_t frames_forward(struct builder *b);
+void frames_backward(struct builder *b, int32_t dx);
+
 /* ---- conv.c: convolutional networks ---- */
 
 int32_t conv_block_forward(struct builder *b, int32_t x_in, struct acts *a);

@@ -99,7 +99,10 @@ int32_t embedding_forward(struct builder *b)
 {
 	if (b->m->input == INPUT_PIXELS)
 		return conv_stem_forward(b);
-	int32_t x = b->m->input == INPUT_PATCHES ? patches_forward(b) : embed_tokens(b, tokens_view(b));
+	const bool frames = b->m->input == INPUT_FRAMES && b->encodes;
+	int32_t x = b->m->input == INPUT_PATCHES ? patches_forward(b)
+	            : frames                     ? frames_forward(b)
+	                                         : embed_tokens(b, tokens_view(b));
 	if (has_positions(b)) {
 		struct view pos = weight_of(b, NONE, position_kind(b)), type = weight_of(b, NONE, PARAM_TYPE_EMBEDDING);
 		build_with(b, position_op(b, OP_POSITION), pos, type, view_of(x));
@@ -150,10 +153,14 @@ void embedding_backward(struct builder *b, int32_t dx)
 	}
 	if (b->m->input == INPUT_PATCHES)
 		patches_backward(b, dx);
+	if (b->m->input == INPUT_FRAMES && b->encodes) {
+		frames_backward(b, dx);
+		return;
+	}
 	if (!trained_of(b, NONE, PARAM_TOKEN_EMBEDDING))
 		return;
 	/* The decoder's tokens come before the encoder's, which complete the gradient. */
 	const bool begun = (model_table_ends(b->m) && b->has_head) || b->encodes,
-		   more = b->m->encoder_layers > 0 && !b->encodes;
+		   more = b->m->encoder_layers > 0 && !b->encodes && b->m->input == INPUT_TOKENS;
 	embed_tokens_grad(b, tokens_view(b), dx, begun, !more);
 }

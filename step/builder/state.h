@@ -78,6 +78,11 @@ struct conv_acts {
 	int32_t out;
 };
 
+/* Buffers of the two convolutions that embed frames of sound: made, and behind the activation. */
+struct frame_acts {
+	int32_t made[2], active;
+};
+
 /* The same of its stem, with what its pool took (step/ops.def). */
 struct conv_stem {
 	struct conv_unit unit;
@@ -159,6 +164,7 @@ struct flight {
 	int32_t embedded, embedding_stats; /* input and statistics of the embedding's norm */
 	struct condition condition;
 	struct conv_stem stem;
+	struct frame_acts frames;
 	struct bias_acts bias[2];           /* of the decoder, or all layers; of the encoder */
 	int32_t encoder_out, encoder_stats; /* input and statistics of the encoder's norm */
 	int32_t encoded, dencoded;          /* the encoder's output; its gradient, the sum so far */

@@ -33,8 +33,8 @@ static enum status check_encoder_alone(const struct config *c, struct error *e)
 		KEY_model_kv_lora_rank, KEY_model_post_norm, KEY_model_branch_norm, KEY_model_parallel_residual,
 		KEY_model_embedding_norm, KEY_model_qk_norm, KEY_model_sliding_window, KEY_model_no_rope_every,
 		KEY_model_attention_sinks, KEY_model_attention_softcap, KEY_model_type_vocab, KEY_model_pooler,
-		KEY_model_classes, KEY_model_predictions, KEY_model_input, KEY_model_adaptive_norm, KEY_train_lora_rank,
-		KEY_parallel_pipeline, KEY_parallel_context};
+		KEY_model_classes, KEY_model_predictions, KEY_model_mtp_layers, KEY_model_adaptive_norm,
+		KEY_train_lora_rank, KEY_parallel_pipeline, KEY_parallel_context};
 	struct config defaults = {0};
 	for (size_t i = 0; i < COUNT(ids); i++) {
 		const struct config_key *k = config_key(ids[i]);
@@ -56,6 +56,8 @@ static enum status check_stacks(const struct config *c, struct error *e)
 	const struct model *m = &c->model;
 	const int64_t rows = c->train.micro_batch * m->encoder_seq_len;
 	char near[NEAREST_MAX];
+	if (m->encoder_layers == 0 && m->input == INPUT_FRAMES)
+		return config_error_key(c, KEY_model_input, e, "frames need encoder_layers");
 	if (m->encoder_layers == 0)
 		return m->encoder_seq_len == 0
 		               ? ST_OK
@@ -64,6 +66,14 @@ static enum status check_stacks(const struct config *c, struct error *e)
 		return config_error(c, KEY_model_encoder_layers, e,
 			"%" PRId64 " of %" PRId64 " layers leave none to the decoder (nearest: %" PRId64 ")",
 			m->encoder_layers, m->layers, m->layers - 1);
+	if (m->input != INPUT_TOKENS && m->input != INPUT_FRAMES)
+		return config_error_key(c, KEY_model_input, e,
+			"not modelled yet with encoder_layers (accepted: tokens, frames)");
+	if (m->input == INPUT_FRAMES && (m->mlp == MLP_SWIGLU || m->mlp == MLP_GEGLU))
+		return config_error_key(c, KEY_model_mlp, e, "frames need an activation without a gate");
+	if (m->input == INPUT_FRAMES && c->parallel.sequence_parallel && c->parallel.tensor > 1)
+		return config_error_key(c, KEY_parallel_sequence_parallel, e,
+			"not modelled yet with frames (accepted: false)");
 	if (m->encoder_seq_len == 0)
 		return config_error_key(c, KEY_model_encoder_seq_len, e, "an encoder needs rows");
 	if (c->parallel.sequence_parallel && rows % c->parallel.tensor != 0)

@@ -10,7 +10,10 @@ static enum status check_pictures(const struct config *c, struct error *e)
 {
 	static const enum key_id ids[] = {KEY_model_patch_size, KEY_model_class_token, KEY_model_output_channels,
 		KEY_model_adaptive_norm, KEY_model_image_size, KEY_model_channels};
-	const size_t unused = c->model.input == INPUT_TOKENS ? COUNT(ids) : c->model.input == INPUT_PIXELS ? 4 : 0;
+	const size_t unused = c->model.input == INPUT_TOKENS   ? COUNT(ids)
+	                      : c->model.input == INPUT_FRAMES ? COUNT(ids) - 1
+	                      : c->model.input == INPUT_PIXELS ? 4
+	                                                       : 0;
 	const struct model *m = &c->model;
 	char near[NEAREST_MAX];
 	for (size_t i = 0; i < unused; i++)
@@ -50,7 +53,7 @@ static enum status check_heads_of_loss(const struct config *c, struct error *e)
 			"%" PRId64 " are more than the %" PRId64 " tokens of a sequence", m->predictions, m->seq_len);
 	if (m->head_transform && (m->mlp == MLP_SWIGLU || m->mlp == MLP_GEGLU))
 		return config_error_key(c, KEY_model_head_transform, e, "not modelled yet with a gated mlp");
-	if (!part && m->classes == 0 && m->input == INPUT_TOKENS)
+	if (!part && m->classes == 0 && (m->input == INPUT_TOKENS || m->input == INPUT_FRAMES))
 		return ST_OK;
 	if (c->parallel.context > 1)
 		return config_error_key(c, id, e, "not modelled yet with context %" PRId64 " (accepted: context 1)",

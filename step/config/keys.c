@@ -24,7 +24,8 @@ WORDS(freeze, FREEZE_COUNT, {"none", FREEZE_NONE}, {"embedding", FREEZE_EMBEDDIN
 WORDS(qk_norm, QK_NORM_COUNT, {"none", QK_NORM_NONE}, {"head", QK_NORM_HEAD}, {"full", QK_NORM_FULL});
 WORDS(branch_norm, BRANCH_NORM_COUNT, {"none", BRANCH_NORM_NONE}, {"sandwich", BRANCH_NORM_SANDWICH},
 	{"reordered", BRANCH_NORM_REORDERED});
-WORDS(input, INPUT_COUNT, {"tokens", INPUT_TOKENS}, {"patches", INPUT_PATCHES}, {"pixels", INPUT_PIXELS});
+WORDS(input, INPUT_COUNT, {"tokens", INPUT_TOKENS}, {"patches", INPUT_PATCHES}, {"pixels", INPUT_PIXELS},
+	{"frames", INPUT_FRAMES});
 WORDS(norm, NORM_COUNT, {"layernorm", NORM_LAYERNORM}, {"rmsnorm", NORM_RMSNORM});
 /* Nothing is computed in int32, and stored as int32 or tf32. */
 WORDS(compute_dtype, DT_INT32, {"fp32", DT_FP32}, {"tf32", DT_TF32}, {"fp16", DT_FP16}, {"bf16", DT_BF16},

@@ -138,7 +138,8 @@ void hf_read_no_rope(struct hf_reader *r, struct model *m, int64_t every);
 	X("qwen3_vl_text", qwen3) \
 	X("qwen3_vl_moe_text", qwen3_moe) \
 	X("t5", t5) \
-	X("mt5", mt5)
+	X("mt5", mt5) \
+	X("whisper", whisper)
 
 typedef void hf_type_fn(struct hf_reader *r, struct model *m);
 #define HF_TYPE_FN(name, fn) hf_type_fn hf_type_##fn;

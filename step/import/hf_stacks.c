@@ -53,3 +53,29 @@ static void read_t5(struct hf_reader *r, struct model *m, bool gated, int64_t vo
 void hf_type_t5(struct hf_reader *r, struct model *m) { read_t5(r, m, false, 32128); }
 
 void hf_type_mt5(struct hf_reader *r, struct model *m) { read_t5(r, m, true, 250112); }
+
+/* Whisper: the encoder's positions are sines, which its file has and no step trains. Biases of keys, which it lacks,
+ * are counted: 0.01 % of the parameters. */
+void hf_type_whisper(struct hf_reader *r, struct model *m)
+{
+	const int64_t encoder = hf_int(r, "encoder_layers", KEY_model_layers, 4);
+	set_stacks(m, encoder, hf_int(r, "decoder_layers", KEY_model_layers, 4));
+	m->hidden = hf_int(r, "d_model", KEY_model_hidden, 384);
+	m->heads = m->kv_heads = hf_int(r, "encoder_attention_heads", KEY_model_heads, 6);
+	if (!r->st && hf_int(r, "decoder_attention_heads", KEY_model_heads, m->heads) != m->heads)
+		hf_fail(r, "decoder_attention_heads", "expected as many as encoder_attention_heads");
+	m->head_dim = hf_head_dim_of(r, m, "d_model");
+	m->ffn_hidden = hf_int(r, "encoder_ffn_dim", KEY_model_ffn_hidden, 1536);
+	if (!r->st && hf_int(r, "decoder_ffn_dim", KEY_model_ffn_hidden, m->ffn_hidden) != m->ffn_hidden)
+		hf_fail(r, "decoder_ffn_dim", "expected the same as encoder_ffn_dim");
+	m->vocab = hf_int(r, "vocab_size", KEY_model_vocab, 51865);
+	m->input = INPUT_FRAMES;
+	m->channels = hf_int(r, "num_mel_bins", KEY_model_channels, 80);
+	m->encoder_seq_len = hf_int(r, "max_source_positions", KEY_model_encoder_seq_len, 1500);
+	m->seq_len = m->max_positions = hf_int(r, "max_target_positions", KEY_model_seq_len, 448);
+	m->position = POS_LEARNED;
+	m->norm = NORM_LAYERNORM;
+	m->mlp = hf_activation(r, "activation_function", "gelu", false);
+	hf_set_bias(m, true, true);
+	m->proj_bias = m->tied_embeddings = true;
+}

@@ -156,6 +156,10 @@ for ranks in 1 2; do
 	train $ranks "${t5[@]}" train.recompute=selective train.freeze=embedding parallel.strategy=zero2
 done
 train 2 model.position=relative parallel.tensor=2
+frames=("${stacks[@]}" model.encoder_seq_len=12 model.input=frames model.channels=5)
+train 1 "${frames[@]}" train.micro_batch=2
+train 2 "${frames[@]}" parallel.tensor=2
+train 2 "${frames[@]}" parallel.strategy=fsdp parallel.bucket_mb=25 train.recompute=full
 train 4 "${t5[@]}" parallel.strategy=fsdp parallel.bucket_mb=25 parallel.tensor=2 parallel.sequence_parallel=true
 
 # Mamba-2 layers, alone and between others, and beside each way to cut them.

@@ -154,3 +154,22 @@ What is not in its Hugging Face file follows from the type; a length of one's ow
     $ stepsim export $ROOT/configs/t5-tiny.yaml --to megatron
     stepsim: Megatron-LM: model.encoder_layers: what it starts builds decoders alone
     [2]
+
+Whisper reads frames of sound: two convolutions along the sequence make 12 rows of 24 frames; the encoder's table of positions is not trained.
+
+    $ stepsim predict $ROOT/configs/t5-tiny.yaml --set cluster.system=dgx-h100 --set model.input=frames --set model.channels=5 --set model.encoder_seq_len=12 --set model.position=learned --set model.mlp=gelu --dump-program | grep -E 'frames|position'
+         2 compute    frames1 forward conv mb0 [1 24 5 64 3 1] x:r=7+0 w:r=0+842752 y:w=8+0 after 1
+         3 compute    frames1 forward act mb0 [24 64] x:r=8+0 y:w=9+0
+         4 compute    frames2 forward conv mb0 [1 24 64 64 3 2] x:r=9+0 w:r=0+793600 y:w=10+0
+         5 compute    frames2 forward act mb0 [12 64] x:r=10+0 y:w=11+0
+         6 compute    position forward position mb0 [12 64 12] w:r=4+0 x:rw=11+0
+        27 compute    position forward position mb0 [16 64 16] w:r=0+788224 x:rw=40+0
+       104 compute    position backward position_grad mb0 [16 64 16] dx:r=87+0 dw:rw=1+788224
+       132 compute    frames2 backward act_grad mb0 [12 64] x:r=10+0 dy:r=114+0 dx:w=129+0
+       133 compute    frames2 backward conv_data mb0 [1 24 64 64 3 2] dy:r=129+0 w:r=0+793600 dx:w=130+0
+       134 compute    frames2 backward conv_weight mb0 [1 24 64 64 3 2] dy:r=129+0 x:r=9+0 dw:w=1+793600
+       135 compute    frames1 backward act_grad mb0 [24 64] x:r=8+0 dy:r=130+0 dx:w=131+0
+       136 compute    frames1 backward conv_weight mb0 [1 24 5 64 3 1] dy:r=131+0 x:r=7+0 dw:w=1+842752
+    $ stepsim predict --model whisper-large-v3 --system dgx-h100 -q | sed -n 3,4p
+    whisper-large-v3 (1.54 B parameters), fsdp on 8 ranks (dp 8), bf16
+    a step: 8928 sequences of 1500 and 448 tokens, 1116 micro-batches of 1 a replica

@@ -261,6 +261,13 @@ The catalogue. (Figures and sources are tests/unit/test_catalogue.c's business: 
     vit-g-14                    1013 M      40    1408     16        16       1       257        0
     vit-h-14                   632.0 M      32    1280     16        16       1       257        0
     vit-l-16                   304.3 M      24    1024     16        16       1       197        0
+    whisper-base                72.6 M      12     512      8         8   51865       448        0
+    whisper-large-v2            1543 M      64    1280     20        20   51865       448        0
+    whisper-large-v3            1544 M      64    1280     20        20   51866       448        0
+    whisper-large-v3-turbo     808.9 M      36    1280     20        20   51866       448        0
+    whisper-medium             763.9 M      48    1024     16        16   51865       448        0
+    whisper-small              241.8 M      24     768     12        12   51865       448        0
+    whisper-tiny                37.8 M       8     384      6         6   51865       448        0
 
     $ stepsim list stacks
     name                     strategy  compute  weights  on the wire  fused  overlap  other names

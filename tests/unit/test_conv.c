@@ -16,6 +16,49 @@ static struct op conv_op(enum op_kind kind, unsigned flags, const int64_t d[6])
 	return op;
 }
 
+/* The same of rows of pixels. */
+static struct op flat_op(enum op_kind kind, unsigned flags, const int64_t *d)
+{
+	struct op op = conv_op(kind, flags, d);
+	op.conv.flat = 1;
+	return op;
+}
+
+static void test_flat(void)
+{
+	for (size_t i = 0; i < COUNT(shapes); i++) {
+		check_op(flat_op(OP_CONV, OP_TRANS_B, shapes[i]), 0, SUMS);
+		check_op(flat_op(OP_CONV_DATA, 0, shapes[i]), 0, SUMS);
+		check_op(flat_op(OP_CONV_WEIGHT, OP_TRANS_A, shapes[i]), 0, SUMS);
+		check_op(flat_op(OP_CONV_WEIGHT, OP_TRANS_A | OP_ACCUMULATE, shapes[i]), 0, SUMS);
+	}
+	for (size_t i = 1; i < 5; i++) {
+		struct rig forward, data, weight;
+		rig_open(&forward, flat_op(OP_CONV, OP_TRANS_B, shapes[i]), 0);
+		rig_open(&data, flat_op(OP_CONV_DATA, 0, shapes[i]), 0);
+		rig_open(&weight, flat_op(OP_CONV_WEIGHT, OP_TRANS_A, shapes[i]), 0);
+		copy_argument(&data, ARG_CONV_DATA_w, &forward, ARG_CONV_w);
+		copy_argument(&weight, ARG_CONV_WEIGHT_x, &forward, ARG_CONV_x);
+		copy_argument(&weight, ARG_CONV_WEIGHT_dy, &data, ARG_CONV_DATA_dy);
+		rig_reference(&data);
+		rig_reference(&weight);
+		check_gradient(&forward, "x", "y", rig_ref(&data, "dy"), rig_ref(&data, "dx"));
+		check_gradient(&forward, "w", "y", rig_ref(&data, "dy"), rig_ref(&weight, "dw"));
+		rig_close(&forward);
+		rig_close(&data);
+		rig_close(&weight);
+	}
+	/* Whisper's second: 6 places of 2 channels, three taps, every second place, 5 channels out */
+	struct op op = {.kind = OP_CONV,
+		.conv = {.batch = 3, .side = 6, .in = 2, .out = 5, .kernel = 3, .stride = 2, .flat = 1}};
+	struct op_gemm g = op_as_gemm(&op);
+	CU_ASSERT(g.m == 3 * 3 && g.n == 5 && g.k == 3 * 2);
+	CU_ASSERT_DOUBLE_EQUAL(op_flop(&op), 2.0 * 9 * 5 * 6, 0);
+	op.kind = OP_CONV_DATA;
+	g = op_as_gemm(&op);
+	CU_ASSERT(g.m == 3 * 6 && g.n == 2 && g.k == 8); /* 15 / 2, rounded up */
+}
+
 static void test_convolutions(void)
 {
 	for (size_t i = 0; i < COUNT(shapes); i++) {
@@ -158,7 +201,7 @@ static void test_products(void)
 	CU_ASSERT(g.m == 128 && g.n == 3 && g.k == 12); /* 9 x 5 taps for four sorts of pixels */
 }
 
-UNIT_MAIN("conv", {"convolutions", test_convolutions}, {"gradients of a convolution", test_conv_gradient},
-	{"a convolution by hand", test_by_hand}, {"batch norm", test_batch_norm},
-	{"gradients of batch norm", test_batch_norm_gradient}, {"pools", test_pools},
+UNIT_MAIN("conv", {"convolutions", test_convolutions}, {"of rows of pixels", test_flat},
+	{"gradients of a convolution", test_conv_gradient}, {"a convolution by hand", test_by_hand},
+	{"batch norm", test_batch_norm}, {"gradients of batch norm", test_batch_norm_gradient}, {"pools", test_pools},
 	{"gradient of the mean", test_mean_gradient}, {"products of convolutions", test_products})

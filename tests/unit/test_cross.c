@@ -301,6 +301,31 @@ static void test_order_of_buckets(void)
 	program_destroy(p);
 }
 
+/* Two convolutions make 48 rows of 96 frames; their gradients end the backward pass. Sines are not trained. */
+static void test_frames(void)
+{
+	struct config c = stacks_config();
+	c.model.input = INPUT_FRAMES;
+	c.model.channels = 5;
+	for (int tensor = 1; tensor <= 2; tensor++) {
+		c.parallel.tensor = tensor;
+		c.ranks = 2 * tensor;
+		struct program *p = built(&c);
+		CU_ASSERT_EQUAL(count_of(p, OP_CONV, "frames1", -1), 2);
+		CU_ASSERT_EQUAL(count_of(p, OP_CONV_DATA, NULL, -1), 2); /* of the second alone */
+		CU_ASSERT_EQUAL(count_of(p, OP_CONV_WEIGHT, "frames2", -1), 2);
+		CU_ASSERT_EQUAL(count_of(p, OP_EMBED, NULL, -1), 2); /* of the decoder */
+		CU_ASSERT(!model_trains(&c.model, PARAM_ENCODER_POSITION) &&
+			  model_trains(&c.model, PARAM_POSITION_EMBEDDING));
+		program_destroy(p);
+	}
+	c.model.layers = 2; /* one of each stack: only what frames add */
+	c.model.encoder_layers = 1;
+	const uint64_t with = model_parameters(&c.model);
+	c.model.input = INPUT_TOKENS;
+	CU_ASSERT_EQUAL(with - model_parameters(&c.model), 64 * 3 * 5 + 64 + 64 * 3 * 64 + 64);
+}
+
 /* ---- counts ---- */
 
 /* Tokens are the decoder's: 4 of them for 6 of the encoder. One layer each, hidden 2, one head of 2, MLP of 3. */
@@ -335,4 +360,4 @@ UNIT_MAIN("an encoder before a decoder", {"shapes", test_shapes}, {"gradient of 
 	{"naive is flash", test_naive_is_flash}, {"gradient of naive", test_naive_gradient}, {"buckets", test_buckets},
 	{"gradient of biases", test_bias_gradient}, {"kernels of cross-attention", test_cross_kernels},
 	{"kernels of biases", test_bias_kernels}, {"programs", test_programs}, {"ops", test_ops},
-	{"order of buckets", test_order_of_buckets}, {"FLOP", test_flop})
+	{"order of buckets", test_order_of_buckets}, {"frames", test_frames}, {"FLOP", test_flop})
