@@ -108,12 +108,9 @@ static enum status check_recompute(const struct config *c, struct error *e)
 
 static enum status check_batch(const struct config *c, struct error *e)
 {
-	const enum key_id id = config_batch_key(c);
-	if (c->train.tokens_per_step > 0 && c->train.batch_per_gpu > 0)
-		return config_error(c, KEY_train_batch_per_gpu, e, "contradicts tokens_per_step: give one of them");
-	if (id != KEY_train_global_batch && config_is_given(c, KEY_train_global_batch))
-		return config_error(c, id, e, "contradicts global_batch: give one of them");
-	return ST_OK;
+	return c->train.tokens_per_step > 0 && c->train.batch_per_gpu > 0
+	               ? config_error(c, KEY_train_batch_per_gpu, e, "contradicts tokens_per_step: give one of them")
+	               : ST_OK;
 }
 
 static enum status check_sizes(const struct config *c, struct error *e)

@@ -25,8 +25,9 @@
 #define CONFIG_TEXT 256
 #define MIB_B 1048576.0
 #define CONFIG_MAX_STAGES 128
-#define MICRO_BATCHES_MAX 16384 /* a program unrolls them */
-#define AUTO (-1)               /* integers whose config word is `auto` until resolved */
+#define CONFIG_MAX_BATCH 1000000000 /* sequences a step */
+#define MICRO_BATCHES_MAX 16384     /* a program unrolls them */
+#define AUTO (-1)                   /* integers whose config word is `auto` until resolved */
 
 enum attention { ATT_FLASH, ATT_NAIVE, ATT_COUNT };
 enum recompute { REC_NONE, REC_SELECTIVE, REC_FULL, REC_COUNT };

@@ -134,7 +134,7 @@ struct config_key {
 	X(model, conv_width, INT(1, 4096), AT(model.conv_width), "64", EVERY) \
 	X(model, capacity_factor, REAL(0, 1000, UNIT_NONE), AT(model.capacity_factor), "0", EVERY) \
 	X(train, stack, TEXT, AT(train.stack), "pytorch-ddp", EVERY) \
-	X(train, global_batch, INT(1, 1000000000), AT(train.global_batch), "64", EVERY) \
+	X(train, global_batch, INT(1, CONFIG_MAX_BATCH), AT(train.global_batch), "64", EVERY) \
 	X(train, tokens_per_step, REAL(0, 1e15, UNIT_TOKEN), AT(train.tokens_per_step), "0", EVERY) \
 	X(train, batch_per_gpu, REAL(0, 1e9, UNIT_NONE), AT(train.batch_per_gpu), "0", EVERY) \
 	X(train, micro_batch, INT(1, 1000000), AT(train.micro_batch), "8", EVERY) \

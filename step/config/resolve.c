@@ -164,12 +164,18 @@ static enum status check_offload(const struct config *c, struct error *e)
 	return ST_OK;
 }
 
-/* The global batch from the key that was given. */
+/* The global batch from the key that was given. Two may agree: a resolved config that is read again has both. */
 static enum status resolve_global_batch(struct config *c, int64_t ranks, struct error *e)
 {
 	struct train *t = &c->train;
 	const double exact = t->batch_per_gpu * (double)ranks;
+	const int64_t given = t->global_batch;
 	t->global_batch = config_global_batch(c, ranks);
+	if (t->global_batch != given && config_is_given(c, KEY_train_global_batch))
+		return config_error(c, config_batch_key(c), e, "contradicts global_batch: give one of them");
+	if (t->global_batch > CONFIG_MAX_BATCH)
+		return config_error(c, config_batch_key(c), e, "a step of %" PRId64 " sequences (at most %d)",
+			t->global_batch, CONFIG_MAX_BATCH);
 	if (t->tokens_per_step > 0 && t->global_batch < 1)
 		return config_error(c, KEY_train_tokens_per_step, e,
 			"less than a sequence of %" PRId64 " tokens (nearest: %" PRId64 ")", c->model.seq_len,

@@ -344,7 +344,7 @@ static void test_global_batch(void)
 	refused(GPT2 "train: {tokens_per_step: 10k, micro_batch: 4}", 2,
 		"cfg.yaml:2:26: train.tokens_per_step: a batch of 10240 tokens does not split into micro-batches of 4 "
 		"on 2 replicas (nearest that do: 8192, 16384)");
-	refused(GPT2 "train: {batch_per_gpu: 2, global_batch: 8}", 4,
+	refused(GPT2 "train: {batch_per_gpu: 2, global_batch: 12}", 4,
 		"cfg.yaml:2:24: train.batch_per_gpu: contradicts global_batch: give one of them");
 	refused(GPT2 "train: {batch_per_gpu: 2, tokens_per_step: 8k}", 4,
 		"cfg.yaml:2:24: train.batch_per_gpu: contradicts tokens_per_step: give one of them");
