@@ -467,8 +467,9 @@ enum status export_write(const struct config *c, const char *to, FILE *out, stru
 	else if (x.table.launch && c->model.encoder_layers > 0)
 		st = error_set(e, ST_INPUT, "%s: model.encoder_layers: what it starts builds decoders alone",
 			x.table.title);
-	else if (model_is_conv(&c->model) && writes_model(&x.table))
-		st = error_set(e, ST_INPUT, "%s has no convolutional networks", x.table.title);
+	else if ((model_is_conv(&c->model) || c->model.adaptive_norm) && writes_model(&x.table))
+		st = error_set(e, ST_INPUT, "%s has no %s", x.table.title,
+			c->model.adaptive_norm ? "diffusion transformers" : "convolutional networks");
 	x.marked[KEY_cluster_system] = true; /* no framework names the machine */
 	x.marked[KEY_cluster_nodes] = true;
 	if (!st && !(st = settle(&x, &text, &len)))

@@ -251,6 +251,21 @@ Read again, it is the same resolved config, of the same step time.
     $ stepsim export --model resnet50 --to megatron
     stepsim: Megatron-LM has no convolutional networks
     [2]
+    $ stepsim export --model dit-l-2 --to megatron
+    stepsim: Megatron-LM has no diffusion transformers
+    [2]
+
+What Megatron-LM asks for beside DeepEP and a router's bias; a capacity factor of 0 is none.
+
+    $ stepsim export --model deepseek-v3 --gpus 256 --strategy zero1 --to megatron --set train.micro_batch=1 \
+    >     --set parallel.expert=64 --set parallel.expert_dispatch=once_a_host | grep -E 'moe-(en|ex|tok|router)'
+        --moe-router-topk 8 \
+        --moe-router-num-groups 8 \
+        --moe-router-group-topk 4 \
+        --moe-router-enable-expert-bias \
+        --moe-enable-deepep \
+        --moe-token-dispatcher-type flex \
+        --moe-router-score-function sigmoid \
 
 The best plan, as flags.
 

@@ -203,6 +203,20 @@ static void test_megatron(void)
 	check(KEY_model_groups_per_token, NULL);
 	import_free(&im);
 
+	/* newer names of DeepEP, which say nothing beside another dispatcher; no capacity */
+	take("--num-layers 4 --tensor-model-parallel-size 1 --num-experts 64 --moe-token-dispatcher-type flex\n"
+	     "--moe-flex-dispatcher-backend deepep --moe-expert-capacity-factor -1\n",
+		"megatron");
+	check(KEY_parallel_expert_dispatch, "once_a_host");
+	check(KEY_model_capacity_factor, NULL);
+	import_free(&im);
+	take("--num-layers 4 --tensor-model-parallel-size 1 --num-experts 64 --moe-token-dispatcher-type alltoall\n"
+	     "--moe-flex-dispatcher-backend deepep --moe-expert-capacity-factor 1.5\n",
+		"megatron");
+	check(KEY_parallel_expert_dispatch, NULL);
+	check(KEY_model_capacity_factor, "1.5");
+	import_free(&im);
+
 	/* Megatron's default; its old flash attention has a recomputation of its own */
 	take("--num-layers 32 --tensor-model-parallel-size 1 --recompute-granularity selective\n", "megatron");
 	check(KEY_train_recompute_modules, "core_attn");
