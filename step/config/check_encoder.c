@@ -35,15 +35,9 @@ static enum status check_encoder_alone(const struct config *c, struct error *e)
 		KEY_model_attention_sinks, KEY_model_attention_softcap, KEY_model_type_vocab, KEY_model_pooler,
 		KEY_model_classes, KEY_model_predictions, KEY_model_mtp_layers, KEY_model_adaptive_norm,
 		KEY_train_lora_rank, KEY_parallel_pipeline, KEY_parallel_context};
-	struct config defaults = {0};
-	for (size_t i = 0; i < COUNT(ids); i++) {
-		const struct config_key *k = config_key(ids[i]);
-		char value[KEY_VALUE_MAX];
-		key_set_default(k, &defaults);
-		if (!key_equal(k, c, &defaults))
-			return config_error_key(c, ids[i], e, "not modelled yet with encoder_layers (accepted: %s)",
-				key_value_text(k, &defaults, value)[0] ? key_value_text(k, &defaults, value) : "none");
-	}
+	const enum status st = config_check_defaults(c, ids, COUNT(ids), "encoder_layers", e);
+	if (st)
+		return st;
 	if (c->train.offload == OFF_ACTIVATIONS)
 		return config_error_key(c, KEY_train_offload, e,
 			"activations is not modelled yet with encoder_layers (accepted: none, optimizer, "

@@ -71,21 +71,15 @@ static enum status check_further(const struct config *c, struct error *e)
 		KEY_model_classes, KEY_model_pooler, KEY_model_encoder_layers, KEY_model_layer_pattern,
 		KEY_train_lora_rank, KEY_train_freeze};
 	const struct model *m = &c->model;
-	struct config defaults = {0};
 	char names[STRATEGY_NAMES];
 	if (m->mtp_layers == 0)
 		return ST_OK;
 	if (!m->lm_head || m->tied_embeddings)
 		return config_error_key(c, KEY_model_mtp_layers, e,
 			m->lm_head ? "needs tied_embeddings: false" : "needs lm_head");
-	for (size_t i = 0; i < COUNT(ids); i++) {
-		const struct config_key *k = config_key(ids[i]);
-		char value[KEY_VALUE_MAX];
-		key_set_default(k, &defaults);
-		if (!key_equal(k, c, &defaults))
-			return config_error_key(c, ids[i], e, "not modelled yet with mtp_layers (accepted: %s)",
-				key_value_text(k, &defaults, value));
-	}
+	const enum status st = config_check_defaults(c, ids, COUNT(ids), "mtp_layers", e);
+	if (st)
+		return st;
 	if (strategy_has(c->parallel.strategy, STRATEGY_UNITS))
 		return config_error_key(c, KEY_model_mtp_layers, e, "not modelled yet with strategy %s (accepted: %s)",
 			strategy_name(c->parallel.strategy), strategy_names(0, STRATEGY_UNITS, names));
@@ -103,16 +97,7 @@ static enum status check_adaptive_alone(const struct config *c, struct error *e)
 	static const enum key_id ids[] = {KEY_model_layer_pattern, KEY_model_post_norm, KEY_model_branch_norm,
 		KEY_model_parallel_residual, KEY_model_embedding_norm, KEY_model_experts, KEY_model_kv_lora_rank,
 		KEY_model_class_token, KEY_train_lora_rank, KEY_parallel_pipeline, KEY_parallel_context};
-	struct config defaults = {0};
-	for (size_t i = 0; i < COUNT(ids); i++) {
-		const struct config_key *k = config_key(ids[i]);
-		char value[KEY_VALUE_MAX];
-		key_set_default(k, &defaults);
-		if (!key_equal(k, c, &defaults))
-			return config_error_key(c, ids[i], e, "not modelled yet with adaptive_norm (accepted: %s)",
-				key_value_text(k, &defaults, value));
-	}
-	return ST_OK;
+	return config_check_defaults(c, ids, COUNT(ids), "adaptive_norm", e);
 }
 
 static enum status check_diffusion(const struct config *c, struct error *e)

@@ -26,6 +26,21 @@ bool config_is_changed(const struct config *c, enum key_id id)
 	return !key_equal(config_key(id), c, &defaults);
 }
 
+enum status config_check_defaults(const struct config *c, const enum key_id *ids, size_t n, const char *part,
+	struct error *e)
+{
+	struct config defaults = {0};
+	char value[KEY_VALUE_MAX];
+	for (size_t i = 0; i < n; i++) {
+		const struct config_key *k = config_key(ids[i]);
+		key_set_default(k, &defaults);
+		if (!key_equal(k, c, &defaults))
+			return config_error_key(c, ids[i], e, "not modelled yet with %s (accepted: %s)", part,
+				key_value_text(k, &defaults, value)[0] ? value : "none");
+	}
+	return ST_OK;
+}
+
 /* ---- convolutional networks ---- */
 
 /* What a convolutional network does not have, or is not cut by. */

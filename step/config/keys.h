@@ -334,6 +334,9 @@ enum status config_check_input(const struct config *c, struct error *e);
 enum status config_check_encoder(const struct config *c, struct error *e);
 /* Returns whether a key is given another value than it has in a model without that part. */
 bool config_is_changed(const struct config *c, enum key_id id);
+/* Refuses the first of the keys that has another value than its default, as not modelled yet with the part. */
+enum status config_check_defaults(const struct config *c, const enum key_id *ids, size_t n, const char *part,
+	struct error *e);
 
 /* Returns the key that gave the global batch. */
 enum key_id config_batch_key(const struct config *c);

@@ -95,11 +95,15 @@ static enum status resolve_replicate(struct config *c, struct error *e)
 		return config_error(c, KEY_parallel_replicate, e,
 			"%" PRId64 " contradicts shard %" PRId64 " of %" PRId64 " replicas (nearest: %" PRId64 ")",
 			p->replicate, p->shard, p->data, p->data / p->shard > 0 ? p->data / p->shard : 1);
-	if (shard == 1 && p->data > 1)
+	if (shard == 1 && p->data > 1) {
+		int64_t nearest = p->data / 2;
+		while (p->data % nearest != 0)
+			nearest--;
 		return config_error(c, KEY_parallel_replicate, e,
 			"%" PRId64 " leaves one replica a group, which cuts nothing (nearest: %" PRId64
 			", or strategy ddp)",
-			p->replicate, p->data / 2);
+			p->replicate, nearest);
+	}
 	p->shard = shard;
 	p->replicate = AUTO;
 	return ST_OK;
