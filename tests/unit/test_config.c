@@ -608,9 +608,28 @@ static void test_slow_ranks(void)
 	json_decref(j);
 }
 
-UNIT_MAIN("config", {"slow ranks", test_slow_ranks}, {"defaults", test_defaults}, {"key table", test_key_table},
-	{"units", test_units}, {"derived values", test_derived}, {"formats", test_formats}, {"stacks", test_stacks},
-	{"--set", test_sets}, {"resolve", test_resolve}, {"global batch", test_global_batch}, {"failures", test_mtbf},
+/* What docs/status.md lists for experts as predicted, not executed; ordinary experts are executed. */
+static void test_predicted_only(void)
+{
+	static const char *const sets[] = {"model: {experts: 8, experts_per_token: 2, expert_groups: 4}\n",
+		"model: {experts: 8, router_bias: true}\n",
+		"model: {experts: 8}\nparallel: {expert_dispatch: once_a_host}\n",
+		"model: {experts: 8}\nparallel: {dispatch_dtype: fp8}\n"};
+	static const char *const keys[] = {"model.expert_groups", "model.router_bias", "parallel.expert_dispatch",
+		"parallel.dispatch_dtype"};
+	const struct config plain = parsed("model: {experts: 8}\n");
+	CU_ASSERT_PTR_NULL(config_predicted_only(&plain));
+	for (size_t i = 0; i < COUNT(sets); i++) {
+		const struct config c = parsed(sets[i]);
+		const char *why = config_predicted_only(&c);
+		CU_ASSERT_TRUE(why && strncmp(why, keys[i], strlen(keys[i])) == 0);
+	}
+}
+
+UNIT_MAIN("config", {"predicted only", test_predicted_only}, {"slow ranks", test_slow_ranks},
+	{"defaults", test_defaults}, {"key table", test_key_table}, {"units", test_units},
+	{"derived values", test_derived}, {"formats", test_formats}, {"stacks", test_stacks}, {"--set", test_sets},
+	{"resolve", test_resolve}, {"global batch", test_global_batch}, {"failures", test_mtbf},
 	{"fixed ranks", test_fixed_ranks}, {"pipelines", test_pipeline}, {"experts", test_experts},
 	{"messages about plans", test_plan_messages}, {"examples and their JSON", test_examples},
 	{"plain bytes", test_plain_bytes}, {"words", test_words})
