@@ -32,7 +32,7 @@ static void read_projection(struct hf_reader *r, struct model *m)
 /* T5, its versions 1.1 and FLAN, and mT5. */
 static void read_t5(struct hf_reader *r, struct model *m, bool gated, int64_t vocab)
 {
-	const int64_t encoder = hf_int(r, "num_layers", KEY_model_layers, 6);
+	const int64_t encoder = hf_int(r, "num_layers", KEY_model_layers, gated ? 8 : 6);
 	set_stacks(m, encoder, hf_int(r, "num_decoder_layers", KEY_model_layers, encoder));
 	m->hidden = hf_int(r, "d_model", KEY_model_hidden, 512);
 	m->heads = m->kv_heads = hf_int(r, "num_heads", KEY_model_heads, gated ? 6 : 8);

@@ -79,6 +79,11 @@ static void test_fields(void)
 	CU_ASSERT_EQUAL(m.max_positions, 1024);
 	CU_ASSERT_EQUAL(m.mlp, MLP_GELU);
 	CU_ASSERT_STRING_EQUAL(m.name, "gpt2");
+	m = read_ok("{\"model_type\": \"mt5\"}");
+	CU_ASSERT_EQUAL(m.layers, 16);
+	CU_ASSERT_EQUAL(m.encoder_layers, 8);
+	m = read_ok("{\"model_type\": \"t5\"}");
+	CU_ASSERT_EQUAL(m.layers, 12);
 
 	m = read_ok("{\"model_type\": \"gpt_neox\", \"hidden_size\": 512, \"intermediate_size\": 2048, "
 		    "\"num_attention_heads\": 8, \"num_hidden_layers\": 6, \"vocab_size\": 50304}");
