@@ -90,7 +90,7 @@ static bool add(shapes *to, struct shape s)
 static bool asks(const struct model *m)
 {
 	return m->position != POS_ALIBI && m->sliding_window == 0 && m->kv_lora_rank == 0 && m->input == INPUT_TOKENS &&
-	       m->layer_pattern[0] == '\0';
+	       m->encoder_layers == 0 && m->layer_pattern[0] == '\0';
 }
 
 /* Of every preset of the catalogue that asks, once each. */

@@ -26,13 +26,13 @@ static const char *const models[] = {"layers: 24, hidden: 4096, heads: 32, vocab
 	"layers: 16, hidden: 6144, heads: 48, vocab: 51200, seq_len: 2048, tied_embeddings: false",
 	"layers: 16, hidden: 8192, heads: 64, kv_heads: 8, ffn_hidden: 28672, vocab: 128256, seq_len: 4096, mlp: "
 	"swiglu, norm: rmsnorm, position: rope, bias: false, tied_embeddings: false",
-	"layers: 16, hidden: 4096, heads: 32, kv_heads: 8, ffn_hidden: 14336, vocab: 32000, seq_len: 4096, mlp: swiglu, "
-	"norm: rmsnorm, position: rope, bias: false, tied_embeddings: false, experts: 8, experts_per_token: 2",
-	"layers: 24, hidden: 2048, heads: 32, kv_heads: 8, ffn_hidden: 768, vocab: 151936, seq_len: 4096, mlp: swiglu, "
-	"norm: rmsnorm, position: rope, bias: false, tied_embeddings: false, experts: 64, experts_per_token: 8",
-	"layers: 18, hidden: 2048, heads: 16, ffn_hidden: 8192, vocab: 102400, seq_len: 4096, mlp: swiglu, norm: rmsnorm, "
-	"position: rope, bias: false, tied_embeddings: false, experts: 64, experts_per_token: 6, shared_experts: 2, "
-	"moe_ffn_hidden: 1408, first_dense_layers: 2"};
+	"layers: 16, hidden: 4096, heads: 32, kv_heads: 8, ffn_hidden: 14336, vocab: 32000, seq_len: 4096, mlp: "
+	"swiglu, norm: rmsnorm, position: rope, bias: false, tied_embeddings: false, experts: 8, experts_per_token: 2",
+	"layers: 24, hidden: 2048, heads: 32, kv_heads: 8, ffn_hidden: 768, vocab: 151936, seq_len: 4096, mlp: "
+	"swiglu, norm: rmsnorm, position: rope, bias: false, tied_embeddings: false, experts: 64, experts_per_token: 8",
+	"layers: 18, hidden: 2048, heads: 16, ffn_hidden: 8192, vocab: 102400, seq_len: 4096, mlp: swiglu, "
+	"norm: rmsnorm, position: rope, bias: false, tied_embeddings: false, experts: 64, experts_per_token: 6, "
+	"shared_experts: 2, moe_ffn_hidden: 1408, first_dense_layers: 2"};
 #define DENSE 3 /* of the models */
 static const char *const stacks[] = {"megatron-core", "pytorch-ddp", "megatron-deepspeed", "pytorch-fsdp", "nanotron"};
 

@@ -8,6 +8,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "sim/engine/predict.h"
@@ -166,6 +167,7 @@ static void test_laws(void)
 	int plans = 0;
 	random_state = seed ? strtoull(seed, NULL, 10) : 7;
 	for (; seconds ? clock_s() < until_s : plans < rounds_of(PLANS); plans++) {
+		alarm(HANG_S); /* for each plan: drawing may go on for hours */
 		realistic_draw(d.text, sizeof d.text, &d.c, &d.m);
 		if (run(&d, &d.c, NULL, &now)) {
 			faster(&d, &now);

@@ -14,6 +14,8 @@
 
 #include "base/array.h"
 
+#define HANG_S 300 /* after so long a suite fails, instead of the whole test command */
+
 struct unit_test {
 	const char *name;
 	void (*run)(void);
@@ -22,7 +24,7 @@ struct unit_test {
 static int unit_main(const char *suite_name, const struct unit_test *tests, size_t n)
 {
 	setenv("COLUMNS", "999", 1); /* lines are whole on every terminal */
-	alarm(300);                  /* a hang fails the suite instead of the whole test command */
+	alarm(HANG_S);
 	if (CU_initialize_registry() != CUE_SUCCESS)
 		return 2;
 	CU_pSuite suite = CU_add_suite(suite_name, NULL, NULL);

@@ -453,7 +453,8 @@ static void test_experts(void)
 	refused(GPT2 "parallel: {expert_tensor: 2}", 2,
 		"cfg.yaml:2:12: parallel.expert_tensor: not used without experts (model.experts)");
 	refused(MOE "parallel: {expert_tensor: 3}", 3,
-		"cfg.yaml:3:27: parallel.expert_tensor: 3 does not divide moe_ffn_hidden 14336 (nearest that do: 2, 4)");
+		"cfg.yaml:3:27: parallel.expert_tensor: 3 does not divide moe_ffn_hidden 14336 "
+		"(nearest that do: 2, 4)");
 	refused(MOE "parallel: {expert_tensor: 4}", 2,
 		"cfg.yaml:3:27: parallel.expert_tensor: 4 does not divide the 2 ranks of a stage, tensor x context x "
 		"data (nearest that do: 2)");
@@ -463,7 +464,8 @@ static void test_experts(void)
 	refused(MOE "parallel: {expert_tensor: 2, expert: 4, strategy: hsdp, shard: 4}", 16,
 		"cfg.yaml:3:64: parallel.shard: 4 x tensor x context are 4 ranks, which hold no whole groups of "
 		"expert 4 x expert_tensor 2 (nearest: 8)");
-	refused("model: {preset: mixtral-8x7b, seq_len: 64}\ntrain: {optimizer: muon, global_batch: 64, micro_batch: 1}\n"
+	refused("model: {preset: mixtral-8x7b, seq_len: 64}\n"
+		"train: {optimizer: muon, global_batch: 64, micro_batch: 1}\n"
 		"parallel: {expert_tensor: 2}",
 		2, "cfg.yaml:3:27: parallel.expert_tensor: 2 is not modelled yet with muon (accepted: 1)");
 	refused(MOE "parallel: {tensor: 2}", 2,
