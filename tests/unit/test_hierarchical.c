@@ -166,7 +166,7 @@ static void test_deepep(void)
 		                                          tests/unit/test_program_experts.c */
 	} rows[] = {{2, 1.9935, 43, 43}, {4, 3.6145, 58, 57}, {8, 3.6287, 51, 50}};
 	for (size_t i = 0; i < COUNT(rows); i++) {
-		const struct machine m = load("gpu:8 h800-sxm nic:8x400Gb/s", rows[i].hosts);
+		struct machine m = load("gpu:8 h800-sxm nic:8x400Gb/s", rows[i].hosts);
 		const double slots = 4096 * 8 * 7168.0, crossing = 4096 * rows[i].rows_hosts * 7168,
 			     fp8 = 1 + 4.0 / 128;
 		const double to_s = price_once_a_host(RATES(&m), 8 * rows[i].hosts, 1, COLLECTIVE_ANY, fp8 * slots,
@@ -177,6 +177,7 @@ static void test_deepep(void)
 		                              .time_s;
 		CU_ASSERT_DOUBLE_EQUAL(to_s / (fp8 * crossing / (rows[i].to_GBps * 1e9)), 1, 0.05);
 		CU_ASSERT_DOUBLE_EQUAL(from_s / (2 * crossing / (rows[i].from_GBps * 1e9)), 1, 0.05);
+		machine_free(&m);
 	}
 }
 
