@@ -276,10 +276,14 @@ static void write_json(const struct ynode *n, int depth, FILE *out)
 	fprintf(out, "%*s}", 2 * depth, "");
 }
 
-/* Writes a value behind its flag; of a list its words: "[a, b]" as "a b". */
+/* Writes a value behind its flag; of a list its words: "[a, b]" as "a b". What a shell reads otherwise is quoted. */
 static void write_words(const char *text, FILE *out)
 {
 	putc(' ', out);
+	if (*text == '(') {
+		fprintf(out, "'%s'", text);
+		return;
+	}
 	for (const char *p = text; *p; p++)
 		if (*text != '[' || !strchr("[],", *p))
 			putc(*p, out);

@@ -329,3 +329,8 @@ What a file leaves to others is counted, and a plan that is larger than the file
     stepsim: the config that was written is not complete: ds.json: it names no model that is known: give a config.json or a preset (`stepsim import FILE MODEL`, or --set model.preset=NAME)
     stepsim: half.yaml:4:10: model.preset: expected a text, got nothing
     [2]
+
+Dense layers before those with experts are a list that Megatron-LM evaluates.
+
+    $ stepsim export --model deepseek-v3 --to megatron --gpus 64 | grep 'moe-layer-freq'
+        --moe-layer-freq '([0]*3+[1]*(61-3))' \
