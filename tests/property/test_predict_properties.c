@@ -359,7 +359,8 @@ static void test_jitter_scale(void)
 		for (int jitters = 0; jitters < 2; jitters++) {
 			char plan[128];
 			snprintf(plan, sizeof plan,
-				"parallel: {strategy: ddp, overlap: false}\ntrain: {global_batch: %lld, micro_batch: 1}",
+				"parallel: {strategy: ddp, overlap: false}\n"
+				"train: {global_batch: %lld, micro_batch: 1}",
 				(long long)at[k].ranks);
 			struct program *p = build_for(at[k].ranks, models[0], plan,
 				jitters ? "cluster.jitter=0.1" : NULL);
