@@ -51,7 +51,7 @@ check "laws, seed $seed" env STEPSIM_LAW_SECONDS="${LAW_SECONDS:-300}" STEPSIM_L
 	build/asan/tests/property/test_law_properties
 check "plan's best" python3 tests/property/plan_law.py
 check '1,000 runs in a row' bash tests/property/soak.sh
-${CC:-cc} -shared -fPIC -O1 -o "$scratch/nomem.so" tests/nomem/nomem.c || exit 1
+${CC:-cc} -shared -fPIC -O1 -I. -o "$scratch/nomem.so" tests/nomem/nomem.c || exit 1
 check 'commands whose memory runs out' python3 tests/nomem/check.py "$scratch/nomem.so" "${NOMEM_POINTS:-60}" "$seed"
 check 'MPICH' bash tests/exec/test_mpich.sh
 

@@ -8,12 +8,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-extern void *__libc_malloc(size_t size);
-extern void *__libc_calloc(size_t n, size_t size);
-extern void *__libc_realloc(void *p, size_t size);
-extern void __libc_free(void *p);
+#include "tests/counting_malloc.h"
 
-static atomic_long asked, live;
+static atomic_long asked;
 static long fail_at;
 
 static bool fails(void)
@@ -22,32 +19,6 @@ static bool fails(void)
 		return false;
 	errno = ENOMEM;
 	return true;
-}
-
-static void *counted(void *p)
-{
-	if (p)
-		atomic_fetch_add(&live, 1);
-	return p;
-}
-
-void *malloc(size_t size) { return fails() ? NULL : counted(__libc_malloc(size)); }
-
-void *calloc(size_t n, size_t size) { return fails() ? NULL : counted(__libc_calloc(n, size)); }
-
-void *realloc(void *p, size_t size)
-{
-	if (fails())
-		return NULL;
-	void *moved = __libc_realloc(p, size);
-	return p ? moved : counted(moved);
-}
-
-void free(void *p)
-{
-	if (p)
-		atomic_fetch_sub(&live, 1);
-	__libc_free(p);
 }
 
 static __attribute__((constructor)) void begin(void)

@@ -15,15 +15,10 @@
 #include "base/status.h"
 #include "tests/unit/harness.h"
 
-static atomic_long live;        /* blocks that are allocated */
 static atomic_long until_fails; /* the allocation that fails: 1 is the next one; below 1: none */
 
 #ifndef __SANITIZE_ADDRESS__
-
-extern void *__libc_malloc(size_t size);
-extern void *__libc_calloc(size_t n, size_t size);
-extern void *__libc_realloc(void *p, size_t size);
-extern void __libc_free(void *p);
+#include "tests/counting_malloc.h"
 
 static bool fails(void)
 {
@@ -33,32 +28,8 @@ static bool fails(void)
 	return true;
 }
 
-static void *counted(void *p)
-{
-	if (p)
-		atomic_fetch_add(&live, 1);
-	return p;
-}
-
-void *malloc(size_t size) { return fails() ? NULL : counted(__libc_malloc(size)); }
-
-void *calloc(size_t n, size_t size) { return fails() ? NULL : counted(__libc_calloc(n, size)); }
-
-void *realloc(void *p, size_t size)
-{
-	if (fails())
-		return NULL;
-	void *moved = __libc_realloc(p, size);
-	return p ? moved : counted(moved);
-}
-
-void free(void *p)
-{
-	if (p)
-		atomic_fetch_sub(&live, 1);
-	__libc_free(p);
-}
-
+#else
+static atomic_long live;
 #endif
 
 /* Runs `operation` with its 1st, 2nd, ... allocation failing, until it needs no more of them. `contexts`: callers of
