@@ -1,7 +1,7 @@
 /* Collectives in two levels: all-reduce, and an all-to-all of rows that go to each host once.
  *
- * All-reduce: a reduce-scatter inside each host, an all-reduce of the parts across hosts by rings of one
- * rank a host, and an all-gather inside each host. The groups of a level run at once, the levels one after another:
+ * All-reduce: a reduce-scatter inside each host, an all-reduce of the parts across hosts by rings of one rank a host,
+ * and an all-gather inside each host. The groups of a level run at once, the levels one after another:
  *
  *   T(S) = T_reduce_scatter(g, S) + T_all_reduce(h, S/g) + T_all_gather(g, S)      g ranks on each of h hosts
  *

@@ -10,8 +10,7 @@
  * pace, cores in place of GPUs. These are predicted as in sim/engine/fold.h.
  *
  * On 200 random plans (tests/property) the step is within 1 % of the full prediction's, but for one in a hundred with
- * experts. Memory is within 0.1 %, but for
- * one plan in a hundred (up to 0.9 %). Known to miss by more:
+ * experts. Memory is within 0.1 %, but for one plan in a hundred (up to 0.9 %). Known to miss by more:
  *
  *   reductions of interleaved parts that outlast all there is to hide behind             1.5 % of a step
  *   stages in one node whose messages share its links with tensor parallelism            2 %

@@ -1,6 +1,5 @@
 /* Plans without a pipeline: two short programs, extended by layers and micro-batches. */
 #include "sim/search/evaluator.h"
-#include "step/inputs.h"
 
 /* ---- programs of fewer layers ---- */
 
@@ -17,16 +16,10 @@ static void flat_config(const struct config *c, int64_t layers, int64_t micro_ba
 		pieces_forget_buckets(out); /* a bucket is a unit, whatever the size that follows from the replicas */
 }
 
-/* The same for any micro-batch. */
 static void static_config(const struct config *c, int64_t layers, struct config *out)
 {
 	flat_config(c, layers, 1, out);
-	out->train.micro_batch = 1;
-	out->train.recompute = REC_NONE;
-	out->train.recompute_layers = 0;
-	out->train.global_batch = c->parallel.data;
-	out->parallel.sequence_parallel &= c->model.experts > 0; /* experts beside tensor ranks need it */
-	out->data.bytes = inputs_B(c, 1);
+	pieces_forget_micro_batch(out);
 }
 
 /* Layers of the shorter program; the longer has one more. Layers whose collectives are of several kinds (replicas

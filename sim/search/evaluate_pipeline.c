@@ -6,7 +6,6 @@
 
 #include "sim/price/cost.h"
 #include "sim/engine/stragglers.h"
-#include "step/inputs.h"
 
 /* ---- what micro-batches in flight keep ---- */
 
@@ -184,11 +183,7 @@ struct static_pieces {
 static void static_config(const struct config *c, int64_t layers, struct config *out)
 {
 	pieces_data_config(c, layers, out);
-	out->train.micro_batch = 1;
-	out->train.global_batch = c->parallel.data;
-	out->train.recompute = REC_NONE;
-	out->train.recompute_layers = 0;
-	out->data.bytes = inputs_B(c, 1);
+	pieces_forget_micro_batch(out);
 }
 
 static enum status measure_static(struct evaluator *v, void *piece, struct error *e)

@@ -91,6 +91,8 @@ bool pieces_host_is_ahead(const struct evaluator *v, const struct short_run *run
 
 /* Gives buckets one fixed size, where a program does not depend on it (evaluator_find_config). */
 void pieces_forget_buckets(struct config *c);
+/* Makes a config of one micro-batch the same for any size of it, where static memory alone is read. */
+void pieces_forget_micro_batch(struct config *c);
 /* Returns the fewest replicas of a stage whose ranks can share its experts: 1 without experts. */
 int64_t pieces_replicas(const struct config *c);
 /* Fills the config of two stages without data parallelism, or with it. `layers`: of each stage. */

@@ -388,9 +388,8 @@ enum status lower_bound_of(struct evaluator *v, const struct config *c, struct p
 		const struct layer_bound *plain = find_layer(v, REC_NONE, e);
 		if (!plain)
 			return e->status;
-		/* The builder decides which stage recomputes. With a pipeline, or where the first layers
-		 * differ, all layers count with the shorter time
-		 * and the smaller memory of the two kinds. */
+		/* The builder decides which stage recomputes. With a pipeline, or where the first layers differ, all
+		 * layers count with the shorter time and the smaller memory of the two kinds. */
 		const bool known = p->pipeline == 1 && leading == 0;
 		const double again = known ? (double)c->train.recompute_layers / (double)layers : 0,
 			     small = known ? again : 1;

@@ -1,6 +1,7 @@
 /* Short programs, and the pieces of a stage: measured on two stages with one and two layers each. */
 #include "sim/search/evaluator.h"
 
+#include "step/inputs.h"
 #include "step/layout.h"
 
 double line_at(struct line l, int64_t layers) { return l.base + l.per_layer * (double)layers; }
@@ -25,6 +26,16 @@ static void two_stages(const struct config *c, int64_t layers, int64_t micro_bat
 }
 
 void pieces_forget_buckets(struct config *c) { c->parallel.bucket_B = c->parallel.first_bucket_B = 25 * MIB_B; }
+
+void pieces_forget_micro_batch(struct config *c)
+{
+	c->data.bytes = inputs_B(c, 1);
+	c->train.micro_batch = 1;
+	c->train.global_batch = c->parallel.data;
+	c->train.recompute = REC_NONE;
+	c->train.recompute_layers = 0;
+	c->parallel.sequence_parallel &= c->model.experts > 0; /* experts beside tensor ranks need it */
+}
 
 int64_t pieces_replicas(const struct config *c)
 {
