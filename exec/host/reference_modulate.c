@@ -1,24 +1,10 @@
 /* The reference of adaptive norms, gated additions and the loss of predicted numbers. */
-#include <math.h>
-
 #include "exec/host/reference_private.h"
 
 /* Column `col` of those that the op reads for the sequence of row `r`. */
 static double *number(const struct op_modulate *d, double *mod, int64_t r, int64_t col)
 {
 	return mod + r / d->seq * d->width + d->at + col;
-}
-
-static void row_stats(const struct op *op, const double *x, double stats[2])
-{
-	const int64_t n = op->modulate.cols;
-	double mean = 0.0, square = 0.0;
-	for (int64_t i = 0; i < n && !(op->flags & OP_RMS); i++)
-		mean += x[i] / (double)n;
-	for (int64_t i = 0; i < n; i++)
-		square += (x[i] - mean) * (x[i] - mean) / (double)n;
-	stats[0] = mean;
-	stats[1] = 1.0 / sqrt(square + (double)NORM_EPS);
 }
 
 REFERENCE(ref_modulate)
@@ -30,7 +16,7 @@ REFERENCE(ref_modulate)
 		const double *x = (double *)arg[ARG_MODULATE_x] + r * d->cols;
 		double *y = (double *)arg[ARG_MODULATE_y] + r * d->cols, own[2] = {0.0, 1.0};
 		if (stats) {
-			row_stats(op, x, own);
+			reference_row_stats(op, x, d->cols, own);
 			stats[2 * r] = own[0];
 			stats[2 * r + 1] = own[1];
 		}

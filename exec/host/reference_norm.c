@@ -8,9 +8,8 @@
 /* Columns of a row of x and dx. */
 static int64_t row_width(const struct op *op) { return op->matrix.width > 0 ? op->matrix.width : op->matrix.cols; }
 
-static void norm_row(const struct op *op, const double *x, const double *w, const double *b, double *y, double *stats)
+void reference_row_stats(const struct op *op, const double *x, int64_t n, double stats[2])
 {
-	const int64_t n = op->matrix.cols;
 	double mean = 0.0, square = 0.0;
 	for (int64_t i = 0; i < n && !(op->flags & OP_RMS); i++)
 		mean += x[i] / (double)n;
@@ -18,8 +17,14 @@ static void norm_row(const struct op *op, const double *x, const double *w, cons
 		square += (x[i] - mean) * (x[i] - mean) / (double)n;
 	stats[0] = mean;
 	stats[1] = 1.0 / sqrt(square + (double)NORM_EPS);
+}
+
+static void norm_row(const struct op *op, const double *x, const double *w, const double *b, double *y, double *stats)
+{
+	const int64_t n = op->matrix.cols;
+	reference_row_stats(op, x, n, stats);
 	for (int64_t i = 0; i < n; i++)
-		y[i] = (x[i] - mean) * stats[1] * w[i] + (b ? b[i] : 0.0);
+		y[i] = (x[i] - stats[0]) * stats[1] * w[i] + (b ? b[i] : 0.0);
 }
 
 REFERENCE(ref_norm)
