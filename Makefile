@@ -252,7 +252,7 @@ $(B)/ptx/libcudart.so.13: $(PTX_OBJ) tests/ptx/libcudart.map
 # cuDNN itself, asked without a GPU: a stub stands in for the driver.
 CUDNN_TABLE = tests/cudnn/attention_engines.csv
 CUDNN_TESTS = $(if $(CUDA_FLAGS),$(addprefix $(B)/tests/cudnn/,attention_engines libcuda.so.1))
-$(B)/tests/cudnn/attention_engines: tests/cudnn/attention_engines.c $(B)/cuda/attention_cudnn.o $(B)/cuda/check.o $(LIB)
+$(B)/tests/cudnn/attention_engines: tests/cudnn/attention_engines.c $(addprefix $(B)/cuda/,attention_cudnn.o attention_graph.o check.o) $(LIB)
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(CFLAGS_ALL) $(CUDA_FLAGS) -MMD -MP -MF $@.d $(LDFLAGS_$(VARIANT)) $(LDFLAGS) \
 		-o $@ $(filter %.c %.o,$^) $(LIB) $(CUDA_FLAGS) $(LDLIBS_ALL)
