@@ -68,7 +68,7 @@ BENCH = $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/bench/bench_*.c))
 COMMIT = $(shell git describe --always --dirty 2>/dev/null || echo unknown)
 
 .DEFAULT_GOAL := all
-.PHONY: all tests unit fuzzers twins list-twins ptx kernels-report gpu-tests attention-table check check-long check-root \
+.PHONY: all tests unit fuzzers replays twins list-twins ptx kernels-report gpu-tests attention-table check check-long check-root \
 	check-faults validate bench bench-accuracy bench-testbed share install uninstall dist deb wheel gpu-bundle \
 	format clean help
 .DELETE_ON_ERROR:
@@ -315,6 +315,14 @@ tests: $(UNIT) $(EXEC_TESTS) $(FUZZ) $(CUDA_BUILT) ## build the test programs
 
 $(B)/tests/fuzz/%: CPPFLAGS += $(if $(filter fuzz,$(VARIANT)),-Dmain=own_main)
 fuzzers: $(FUZZ) ## build the fuzzers alone (VARIANT=fuzz: for libFuzzer)
+
+# The same with a main that tries the texts of tests/fuzz/corpus.
+REPLAYS = $(patsubst tests/fuzz/fuzz_%.c,$(B)/tests/fuzz/replay_%,$(wildcard tests/fuzz/fuzz_*.c))
+$(B)/tests/fuzz/replay_%: tests/fuzz/fuzz_%.c tests/fuzz/replay.c $(LIB)
+	@mkdir -p $(@D)
+	$(CC) -Dmain=own_main $(CPPFLAGS) $(CFLAGS_ALL) -Wno-missing-prototypes $(LDFLAGS_$(VARIANT)) $(LDFLAGS) \
+		-o $@ $(filter %.c,$^) $(LIB) $(LDLIBS_ALL)
+replays: $(REPLAYS) ## build the programs that try the fuzzers' kept texts again
 
 unit: $(UNIT) ## build the unit and property tests alone
 

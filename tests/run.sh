@@ -198,10 +198,13 @@ begin check 'the arithmetic of the validation' python3 tests/validation/test_ari
 begin check 'a sample of published steps' python3 scripts/validate.py --sample
 
 heading 'unit tests, property tests and kernels under AddressSanitizer and UndefinedBehaviorSanitizer'
-if nice -n "$lower" make -s VARIANT=asan -j"$(cores)" unit twins >"$scratch/build" 2>&1; then
+if nice -n "$lower" make -s VARIANT=asan -j"$(cores)" unit replays twins >"$scratch/build" 2>&1; then
 	for source in tests/unit/test_*.c tests/property/test_*.c; do
 		# A quarter of the random cases, all of which the release variant has tried.
 		begin suite "asan $source" env STEPSIM_TEST_PART=4 "build/asan/${source%.c}"
+	done
+	for folder in tests/fuzz/corpus/*; do
+		begin check "asan $folder" env STEPSIM_HOME="$root" "build/asan/tests/fuzz/replay_${folder##*/}" "$folder"/*
 	done
 	# The Makefile alone names these programs. Kernels with many contexts run with one thread a block: test_twin
 	# tries those, and tests/run_long.sh all.

@@ -311,15 +311,25 @@ enum status flags_parse(const char *text, size_t len, const char *name, struct y
 	return st;
 }
 
+/* Returns whether the flag at `i` is no key of YAML, "--name:". The text need not end in a zero. */
+static bool is_flag_of(const char *text, size_t len, size_t i)
+{
+	if (i + 2 >= len || !is_flag(text + i))
+		return false;
+	for (i += 2; i < len && text[i] && !strchr(": =\t\r\n", text[i]);)
+		i++;
+	return i == len || text[i] != ':';
+}
+
 bool flags_found(const char *text, size_t len)
 {
 	bool word = true, comment = false;
-	for (size_t i = 0; i + 2 < len; i++) {
+	for (size_t i = 0; i < len; i++) {
 		if (text[i] == '#' && word)
 			comment = true;
 		if (text[i] == '\n')
 			comment = false;
-		if (word && !comment && is_flag(text + i) && text[i + 2 + strcspn(text + i + 2, ": =\t\r\n")] != ':')
+		if (word && !comment && is_flag_of(text, len, i))
 			return true;
 		word = isspace((unsigned char)text[i]) || strchr("\"'(", text[i]);
 	}

@@ -191,7 +191,7 @@ static void check_plan(const struct config *c, int64_t ranks)
 			(p->pipeline > 1 || p->virtual_stages == 1),
 		"every part of the pipeline has a layer");
 	check(p->bucket_B > 0 && p->first_bucket_B > 0 && p->shard > 0 && c->data.bytes > 0, "nothing is left at auto");
-	check(m->lm_head, "what is not modelled is refused");
+	check(m->lm_head || m->classes + m->output_channels > 0, "the loss has a head");
 	check(m->experts > 0 ? m->experts % p->expert == 0 && p->tensor * p->context * p->data % p->expert == 0
 			     : p->expert == 1,
 		"experts are dealt evenly");

@@ -115,7 +115,8 @@ static void check_root(struct checker *c, const char *name, const char **atts)
 			version, major);
 }
 
-/* "0x000000ff,0xffffffff"; hwloc's form of an infinite set is not taken. */
+/* "0x000000ff,0xffffffff"; hwloc's form of an infinite set is not taken. hwloc 2.9 does not count a first comma, and
+ * then fails its own assertion. */
 static bool read_set(const char *text, hwloc_bitmap_t set)
 {
 	size_t digits = 0, words = 1;
@@ -129,7 +130,7 @@ static bool read_set(const char *text, hwloc_bitmap_t set)
 			return false;
 		}
 	}
-	return *text && words <= (INDEX_MAX + 1) / 32 && hwloc_bitmap_sscanf(set, text) == 0 &&
+	return *text && *text != ',' && words <= (INDEX_MAX + 1) / 32 && hwloc_bitmap_sscanf(set, text) == 0 &&
 	       hwloc_bitmap_weight(set) >= 0;
 }
 
