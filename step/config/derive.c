@@ -80,9 +80,25 @@ static void derive_model(struct config *c)
 	}
 }
 
+/* The weights under adapters are loaded in the format of compute (PEFT, torchtune). Cut weights stay as the stack says:
+ * accelerate makes the shards of mixed precision fp32. */
+static void derive_adapters(struct config *c)
+{
+	struct train *t = &c->train;
+	if (c->model.lora_rank == 0 || strategy_has(c->parallel.strategy, STRATEGY_CUTS_WEIGHTS) ||
+		chosen(c, KEY_train_param_dtype))
+		return;
+	t->param_dtype = DTYPE_AUTO;
+	if (!chosen(c, KEY_train_grad_dtype))
+		t->grad_dtype = DTYPE_AUTO;
+	if (!chosen(c, KEY_train_reduce_dtype))
+		t->reduce_dtype = DTYPE_AUTO;
+}
+
 static void derive_train(struct config *c)
 {
 	struct train *t = &c->train;
+	derive_adapters(c);
 	if (c->model.position == POS_RELATIVE && !config_is_given(c, KEY_train_attention))
 		t->attention = ATT_NAIVE; /* flash kernels have no bias for each query and key */
 	if (t->param_dtype == DTYPE_AUTO)

@@ -184,6 +184,13 @@ static void test_formats(void)
 		GPT2 "train: {param_dtype: bf16}"); /* PyTorch: gradients as the weights, the wire as the gradients */
 	CU_ASSERT_EQUAL(c.train.grad_dtype, DT_BF16);
 	CU_ASSERT_EQUAL(c.train.reduce_dtype, DT_BF16);
+	c = parsed(GPT2 "train: {lora_rank: 8}"); /* the base is loaded in the format of compute */
+	CU_ASSERT_EQUAL(c.train.param_dtype, DT_BF16);
+	CU_ASSERT_EQUAL(c.train.reduce_dtype, DT_BF16);
+	c = parsed(GPT2 "train: {lora_rank: 8, param_dtype: fp32}");
+	CU_ASSERT_EQUAL(c.train.param_dtype, DT_FP32);
+	c = parsed(GPT2 "train: {lora_rank: 8}\nparallel: {strategy: fsdp}");
+	CU_ASSERT_EQUAL(c.train.param_dtype, DT_FP32);
 	c = parsed(GPT2 "train: {param_dtype: auto, dtype: fp16, master_weights: true}");
 	CU_ASSERT_EQUAL(c.train.param_dtype, DT_FP16);
 	CU_ASSERT_TRUE(c.train.master_weights);
