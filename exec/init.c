@@ -1,6 +1,7 @@
 #include "exec/init.h"
 
 #include "base/array.h"
+#include "step/factored.h"
 #include "step/inputs.h"
 
 #include <assert.h>
@@ -273,6 +274,19 @@ static void init_bounds(const struct device_job *job, const struct device *d, co
 	}
 }
 
+/* The same of adafactor's tensors. */
+static void init_factored(const struct program *p, const struct device_job *job, const struct device *d,
+	const struct op *op)
+{
+	const struct view *at = op_arg(job->role, op, ARG_ADAFACTOR_SUMS_bounds);
+	const struct bucket *b = &job->role->buckets.at[op->bucket];
+	for (int64_t n = 0; n < op->factored.tensors; n++) {
+		const struct factored_tensor t = factored_tensor(job->role, &p->mesh, op->bucket, part_begin(job, b),
+			n);
+		d->ops->write(d->ctx, at->buffer, view_offset_B(job, at) + (uint64_t)n * sizeof t, &t, sizeof t);
+	}
+}
+
 void init_weights(const struct program *p, const struct device_job *job, const struct device *d)
 {
 	for (size_t i = 0; i < job->role->params.n; i++) {
@@ -291,10 +305,14 @@ void init_weights(const struct program *p, const struct device_job *job, const s
 		const struct op *op = &job->role->ops.at[i];
 		if (op->kind == OP_OPTIMIZER)
 			init_master(p, job, d, op, op_arg(job->role, op, ARG_OPTIMIZER_master));
-		if (op->kind != OP_LAMB_DIRECTION)
-			continue;
-		init_master(p, job, d, op, op_arg(job->role, op, ARG_LAMB_DIRECTION_master));
-		init_bounds(job, d, op);
+		if (op->kind == OP_LAMB_DIRECTION) {
+			init_master(p, job, d, op, op_arg(job->role, op, ARG_LAMB_DIRECTION_master));
+			init_bounds(job, d, op);
+		}
+		if (op->kind == OP_ADAFACTOR_SUMS) {
+			init_master(p, job, d, op, op_arg(job->role, op, ARG_ADAFACTOR_SUMS_master));
+			init_factored(p, job, d, op);
+		}
 	}
 }
 

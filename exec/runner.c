@@ -78,8 +78,9 @@ enum status runner_supports(const struct program *p, bool gpus, struct error *e)
 			"model.window_kind: chunked is executed on cores alone (run.backend: host)");
 	if (gpus && p->config.model.qk_norm != QK_NORM_NONE)
 		return error_set(e, ST_RUN, "model.qk_norm: executed on cores alone (run.backend: host)");
-	if (gpus && optimizer_traits[p->config.train.optimizer].orthogonal)
-		return error_set(e, ST_RUN, "train.optimizer muon: executed on cores alone (run.backend: host)");
+	const struct optimizer_traits *o = &optimizer_traits[p->config.train.optimizer];
+	if (gpus && (o->orthogonal || o->factored))
+		return error_set(e, ST_RUN, "train.optimizer %s: executed on cores alone (run.backend: host)", o->name);
 	if (gpus && (p->config.model.classes > 0 || model_targets(&p->config.model) < p->config.model.seq_len))
 		return error_set(e, ST_RUN,
 			"model.classes, predictions and input patches: executed on cores alone (run.backend: host)");

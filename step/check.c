@@ -140,10 +140,11 @@ static struct expected expected_of(const struct program *p, const struct role *r
 /* Returns the elements that an op updates; 0: it is no update. */
 static int64_t updated_by(const struct op *op)
 {
-	return op->kind == OP_OPTIMIZER   ? op->update.elements
-	       : op->kind == OP_LAMB_STEP ? op->tensors.elements
-	       : op->kind == OP_MUON_STEP ? op->muon.groups * op->muon.rows * op->muon.cols
-	                                  : 0;
+	return op->kind == OP_OPTIMIZER        ? op->update.elements
+	       : op->kind == OP_LAMB_STEP      ? op->tensors.elements
+	       : op->kind == OP_ADAFACTOR_STEP ? op->factored.elements
+	       : op->kind == OP_MUON_STEP      ? op->muon.groups * op->muon.rows * op->muon.cols
+	                                       : 0;
 }
 
 static enum status check_bucket(const struct program *p, const struct role *r, int32_t bucket, struct error *e)

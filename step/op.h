@@ -289,6 +289,14 @@ struct op_tensors {
 	int64_t tensors;  /* of the bucket, those of which this rank has nothing included */
 };
 
+/* ADAFACTOR kinds. */
+struct op_factored {
+	int64_t elements; /* of the part of a bucket that this rank updates */
+	int64_t tensors;  /* of the bucket, those of which this rank has nothing included */
+	int64_t sums;     /* rows and columns of its matrices, and a number for each tensor (step/factored.h) */
+	int64_t vectors;  /* elements, at most, of the part that are of no matrix */
+};
+
 /* MUON kinds: `groups` matrices one behind the other. */
 struct op_muon {
 	int64_t groups, rows, cols;
@@ -356,6 +364,7 @@ struct op {
 		struct op_swap swap;
 		struct op_update update;
 		struct op_tensors tensors;
+		struct op_factored factored;
 		struct op_muon muon;
 		struct op_vector vector;
 		struct op_collective collective;
@@ -399,6 +408,8 @@ double op_flop(const struct op *op);
 /* Bytes that must cross the memory interface once. */
 double op_read_B(const struct op *op);
 double op_write_B(const struct op *op);
+/* Kernels that a framework launches for it; on cores one call does all. */
+int64_t op_calls(const struct op *op);
 /* Bytes that one rank sends: 2(n-1)/n S for all-reduce by a ring, (n-1)/n S where parts are cut (Thakur et al. 2005), S
  * for broadcast along a chain, for sendrecv and for a message, at either end; over the time this is the busbw of
  * nccl-tests (doc/PERFORMANCE.md). 0 in a group of one. */

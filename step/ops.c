@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "step/program.h"
+#include "step/factored.h"
 
 /* clang-format off */
 static const struct op_kind_info kinds[] = {
@@ -136,15 +136,45 @@ static double optimizer_state_B(const struct op *op, enum access what)
 	return op->flags & OP_FUSED ? bytes : bytes * o->unfused_passes;
 }
 
-double op_read_B(const struct op *op)
+/* Values of fp32 that PyTorch's elementwise kernels read and write for an element in place of adafactor's ops, counted
+ * in transformers/optimization.py, Adafactor.step: there is no fused kernel. A narrow format is copied to fp32 before,
+ * weights also back. */
+static double adafactor_B(const struct op *op, enum access what)
 {
-	return op->kind == OP_OPTIMIZER ? optimizer_state_B(op, ACC_R) : moved_B(op, ACC_R);
+	static const double read[] = {5, 3, 5}, written[] = {2, 2, 4}; /* by op, in order */
+	const int stage = op->kind - OP_ADAFACTOR_SUMS;
+	const double of_w = dtype_bytes(op->dtype), of_g = dtype_bytes(op->out_dtype);
+	const bool reads = what == ACC_R, copies_w = of_w < 4, copies_g = of_g < 4;
+	double bytes = 4 * (reads ? read : written)[stage];
+	if (op->kind == OP_ADAFACTOR_SUMS)
+		bytes += copies_w * (reads ? of_w : 4) + copies_g * (reads ? of_g : 4);
+	if (op->kind == OP_ADAFACTOR_STEP)
+		bytes += copies_w * (reads ? 4 : of_w);
+	return bytes * (double)op->factored.elements;
 }
 
-double op_write_B(const struct op *op)
+static double op_moved_B(const struct op *op, enum access what)
 {
-	return op->kind == OP_OPTIMIZER ? optimizer_state_B(op, ACC_W) : moved_B(op, ACC_W);
+	switch (op->kind) {
+	case OP_OPTIMIZER: return optimizer_state_B(op, what);
+	case OP_ADAFACTOR_SUMS:
+	case OP_ADAFACTOR_NORMS:
+	case OP_ADAFACTOR_STEP: return adafactor_B(op, what);
+	default: return moved_B(op, what);
+	}
 }
+
+/* Kernels of that loop, for each tensor. */
+int64_t op_calls(const struct op *op)
+{
+	static const int64_t calls[] = {10, 10, 4}; /* by op, in order */
+	const bool loops = op->kind >= OP_ADAFACTOR_SUMS && op->kind <= OP_ADAFACTOR_STEP;
+	return loops ? calls[op->kind - OP_ADAFACTOR_SUMS] * op->factored.tensors : 1;
+}
+
+double op_read_B(const struct op *op) { return op_moved_B(op, ACC_R); }
+
+double op_write_B(const struct op *op) { return op_moved_B(op, ACC_W); }
 
 static const struct {
 	const char *name;

@@ -8,16 +8,17 @@
  * _multi_tensor_adamw); the others are taken to do the same. */
 #define FOREACH_PASSES 3.5
 
-/* X(id, word of train.optimizer, moments, flop, unfused_passes, runs_stateless, trust_ratio, orthogonal): struct
- * optimizer_traits says what the columns mean. */
+/* X(id, word of train.optimizer, moments, flop, unfused_passes, runs_stateless, trust_ratio, orthogonal, factored):
+ * struct optimizer_traits says what the columns mean. */
 #define OPTIMIZERS(X) \
-	X(ADAMW, "adamw", 2, 12.0, FOREACH_PASSES, false, false, false) \
-	X(ADAM, "adam", 2, 12.0, FOREACH_PASSES, false, false, false) \
-	X(LAMB, "lamb", 2, 18.0, 1.0, false, true, false) \
-	X(MUON, "muon", 1, 12.0, FOREACH_PASSES, false, false, true) \
-	X(LION, "lion", 1, 12.0, FOREACH_PASSES, false, false, false) \
-	X(SGD, "sgd", 1, 12.0, FOREACH_PASSES, true, false, false) \
-	X(NONE, "none", 0, 0.0, 0.0, true, false, false)
+	X(ADAMW, "adamw", 2, 12.0, FOREACH_PASSES, false, false, false, false) \
+	X(ADAM, "adam", 2, 12.0, FOREACH_PASSES, false, false, false, false) \
+	X(LAMB, "lamb", 2, 18.0, 1.0, false, true, false, false) \
+	X(MUON, "muon", 1, 12.0, FOREACH_PASSES, false, false, true, false) \
+	X(ADAFACTOR, "adafactor", 0, 16.0, 1.0, false, false, false, true) \
+	X(LION, "lion", 1, 12.0, FOREACH_PASSES, false, false, false, false) \
+	X(SGD, "sgd", 1, 12.0, FOREACH_PASSES, true, false, false, false) \
+	X(NONE, "none", 0, 0.0, 0.0, true, false, false, false)
 
 #define OPTIMIZER_ID(id, ...) OPT_##id,
 enum optimizer { OPTIMIZERS(OPTIMIZER_ID) OPT_COUNT };
@@ -32,6 +33,7 @@ struct optimizer_traits {
 	bool trust_ratio; /* each tensor's step is scaled by norm(weights) / norm(update): LAMB_DIRECTION, LAMB_STEP */
 	bool orthogonal;  /* the blocks' matrices step by their orthogonalized momentum (step/builder/muon.c), the rest
 	                     as  adamw */
+	bool factored;    /* second moments of a matrix are a row and a column (step/builder/adafactor.c) */
 };
 
 extern const struct optimizer_traits optimizer_traits[OPT_COUNT];
@@ -41,7 +43,7 @@ const char *optimizer_name(enum optimizer o);
 /* True where whole tensors decide on a step, so that other ops than OPTIMIZER make it. */
 static inline bool optimizer_needs_tensors(enum optimizer o)
 {
-	return optimizer_traits[o].trust_ratio || optimizer_traits[o].orthogonal;
+	return optimizer_traits[o].trust_ratio || optimizer_traits[o].orthogonal || optimizer_traits[o].factored;
 }
 
 /* False without an optimizer: gradients are computed and not used. */

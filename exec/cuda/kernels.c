@@ -10,9 +10,8 @@ struct cuda_kernel {
 
 /* One row a kind: how it is done, its launcher, and its scratch. CUDA_NONE: collectives are the communicator's; LOAD,
  * PAUSE and SYNC the host lane's (exec/host_work.h); QK_NORM, LATENT_KEYS, ATTN_BIAS, RELATIVE_BIAS, ATTN_SINKS,
- * SOFTCAP, SSM_*, MUON_*, PICK*, PREPEND*, MODULATE*, GATED_ADD*, SQUARE_LOSS and what convolutional networks need are
- * executed on cores alone
- * (runner_supports). */
+ * SOFTCAP, SSM_*, MUON_*, ADAFACTOR_*, PICK*, PREPEND*, MODULATE*, GATED_ADD*, SQUARE_LOSS and what convolutional
+ * networks need are executed on cores alone (runner_supports). */
 #define KERNELS(ROW) \
 	ROW(GEMM, PRODUCT, NULL, NULL) \
 	ROW(ATTENTION, ATTENTION, launch_attention, NULL) \
@@ -92,6 +91,9 @@ struct cuda_kernel {
 	ROW(OPTIMIZER, KERNEL, launch_optimizer, cuda_scratch_optimizer_B) \
 	ROW(LAMB_DIRECTION, KERNEL, launch_lamb_direction, cuda_scratch_lamb_direction_B) \
 	ROW(LAMB_STEP, KERNEL, launch_lamb_step, NULL) \
+	ROW(ADAFACTOR_SUMS, NONE, NULL, NULL) \
+	ROW(ADAFACTOR_NORMS, NONE, NULL, NULL) \
+	ROW(ADAFACTOR_STEP, NONE, NULL, NULL) \
 	ROW(MUON_DIRECTION, NONE, NULL, NULL) \
 	ROW(MUON_MIX, NONE, NULL, NULL) \
 	ROW(MUON_STEP, NONE, NULL, NULL) \

@@ -30,6 +30,7 @@ static struct optimizer_kernels kernels_of(const struct op *op)
 	case OPT_SGD: return {RULE_SGD, 0.0f};
 	case OPT_LAMB:
 	case OPT_MUON:
+	case OPT_ADAFACTOR:
 	case OPT_NONE:
 	case OPT_COUNT: break;
 	}

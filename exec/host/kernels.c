@@ -94,6 +94,9 @@ struct kernel {
 	ROW(OPTIMIZER, kernel_optimizer, NULL) \
 	ROW(LAMB_DIRECTION, kernel_lamb_direction, scratch_lamb_direction) \
 	ROW(LAMB_STEP, kernel_lamb_step, NULL) \
+	ROW(ADAFACTOR_SUMS, kernel_adafactor_sums, NULL) \
+	ROW(ADAFACTOR_NORMS, kernel_adafactor_norms, scratch_adafactor_norms) \
+	ROW(ADAFACTOR_STEP, kernel_adafactor_step, NULL) \
 	ROW(MUON_DIRECTION, kernel_muon_direction, scratch_muon_direction) \
 	ROW(MUON_MIX, kernel_muon_mix, NULL) \
 	ROW(MUON_STEP, kernel_muon_step, NULL) \

@@ -42,6 +42,14 @@
 #define LAMB_EPS 1e-6f
 #define LAMB_DECAY 0.01f
 
+/* Shazeer and Stern 2018, arXiv:1804.04235, table 2 and section 8: the decay's exponent, the least relative step, what
+ * keeps roots from 0, the threshold of clipping; the step is the largest of their relative ones. */
+#define ADAFACTOR_LR 1e-2f
+#define ADAFACTOR_DECAY 0.8f
+#define ADAFACTOR_LEAST 1e-3f
+#define ADAFACTOR_EPS 1e-30f
+#define ADAFACTOR_CLIP 1.0f
+
 #define MUON_LR 1e-3f
 #define MUON_MOMENTUM 0.95f
 #define MUON_DECAY 0.1f

@@ -465,6 +465,9 @@ REFERENCE(ref_copy)
 	ROW(OPTIMIZER, ref_optimizer) \
 	ROW(LAMB_DIRECTION, ref_lamb_direction) \
 	ROW(LAMB_STEP, ref_lamb_step) \
+	ROW(ADAFACTOR_SUMS, ref_adafactor_sums) \
+	ROW(ADAFACTOR_NORMS, ref_adafactor_norms) \
+	ROW(ADAFACTOR_STEP, ref_adafactor_step) \
 	ROW(MUON_DIRECTION, ref_muon_direction) \
 	ROW(MUON_MIX, ref_muon_mix) \
 	ROW(MUON_STEP, ref_muon_step) \

@@ -128,6 +128,11 @@ static enum status cost_compute(const struct program *p, const struct op *op, co
 		out->issue_s = issue_s(p, r);
 	if (!price_by_profile(op, r, out))
 		price_by_roofline(p, op, r, out);
+	const int64_t calls = r->is_host ? 1 : op_calls(op);
+	if (calls > 1 && (double)calls * out->issue_s > out->alone_s) {
+		out->alone_s = (double)calls * out->issue_s;
+		out->bound = BOUND_LATENCY;
+	}
 	out->use.demand[RES_COMPUTE] = 1;
 	use_memory(bytes_of(op), r, out);
 	return ST_OK;

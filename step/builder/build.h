@@ -147,6 +147,8 @@ void build_reductions_end(struct builder *b);
 /* Sums a tied table's gradient over the first and the last stage. */
 void build_ends_reduction(struct builder *b);
 void build_optimizer(struct builder *b);
+/* Returns an update of a bucket's part. Its dimensions are still to be set. */
+struct op update_op(const struct builder *b, enum op_kind kind, enum optimizer o, int32_t bucket);
 /* Appends the update of a bucket by AdamW, or by the optimizer, from element `from` of its part on, and what follows.
  */
 void update_from(struct builder *b, int32_t bucket, enum optimizer o, int64_t from);
@@ -160,6 +162,12 @@ bool build_steps_matrix(const struct builder *b, const struct param *p);
 /* Returns the elements of a rank's part of a bucket that are no such matrices'. */
 int64_t build_other_elements(const struct bucket *k);
 void build_muon(struct builder *b);
+
+/* ---- adafactor.c ---- */
+
+/* Makes the state that adafactor keeps of a bucket. */
+void store_factors(struct builder *b, int32_t bucket);
+void build_adafactor(struct builder *b);
 
 /* ---- offload.c: copies to and from the host's memory; nothing happens without train.offload ---- */
 

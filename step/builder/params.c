@@ -314,6 +314,8 @@ static void store_optimizer(struct builder *b, int32_t i)
 		s->moment2 = build_buffer(b, state_component(b), DT_FP32, build_other_elements(k), true);
 	if (optimizer_updates(b->c->train.optimizer) && b->c->train.master_weights && dtype_bytes(b->weight) < 4.0)
 		s->master = build_buffer(b, state_component(b), DT_FP32, bucket_part(k), true);
+	if (o->factored)
+		store_factors(b, i);
 	if (o->trust_ratio) /* int64, as two words each */
 		s->bounds = build_buffer(b, COMP_OPTIMIZER, DT_INT32, 2 * (build_tensors_in(b, i) + 1), true);
 }

@@ -306,8 +306,7 @@ void gather_bucket(struct builder *b, int32_t i)
 		gather_updated(b, i);
 }
 
-/* Returns an update of a bucket's part. Its dimensions are still to be set. */
-static struct op update_op(const struct builder *b, enum op_kind kind, enum optimizer o, int32_t i)
+struct op update_op(const struct builder *b, enum op_kind kind, enum optimizer o, int32_t i)
 {
 	struct op op = build_new(b, kind, "update");
 	op.dtype = (uint8_t)b->weight;
@@ -424,6 +423,10 @@ void build_optimizer(struct builder *b)
 	build_after(b, LANE_HOST, offloads_states(b) ? build_last(b, LANE_COMPUTE) : NONE);
 	if (optimizer_traits[b->c->train.optimizer].trust_ratio) {
 		build_lamb(b);
+		return;
+	}
+	if (optimizer_traits[b->c->train.optimizer].factored) {
+		build_adafactor(b);
 		return;
 	}
 	if (optimizer_traits[b->c->train.optimizer].orthogonal) {

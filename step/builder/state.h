@@ -203,7 +203,7 @@ struct bucket_state {
 	int32_t grads;   /* in use; NONE: not begun */
 	int32_t missing; /* gradients still to come in this micro-batch; NONE: the action does not touch the bucket */
 	int32_t reduced; /* scratch: the reduced bucket, still to be added or cast into place */
-	int32_t moment1, moment2, master, bounds; /* of the optimizer */
+	int32_t moment1, moment2, master, bounds; /* of the optimizer; adafactor: factors, and v of vectors */
 	uint64_t partial;    /* elements before those of whose gradients a tensor rank has its heads' part */
 	uint64_t replicated; /* elements before those that tensor parallelism replicates */
 };

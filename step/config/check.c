@@ -58,7 +58,7 @@ static enum status check_dtypes(const struct config *c, struct error *e)
 			optimizer_name(t->optimizer));
 	if (optimizer_traits[t->optimizer].trust_ratio && c->model.experts > 0)
 		return config_error_key(c, KEY_train_optimizer, e,
-			"%s is not modelled yet with experts (accepted: adamw, adam, muon, lion, sgd, none)",
+			"%s is not modelled yet with experts (accepted: adamw, adam, muon, adafactor, lion, sgd, none)",
 			optimizer_name(t->optimizer));
 	if (t->master_weights && t->param_dtype == DT_FP32)
 		return config_error_key(c, KEY_train_master_weights, e,

@@ -157,10 +157,10 @@ enum status config_check_experts(const struct config *c, struct error *e)
 	enum status st;
 	if (c->model.experts == 0)
 		return check_unused(c, e);
-	if (optimizer_traits[c->train.optimizer].orthogonal && p->expert_tensor > 1)
+	const struct optimizer_traits *o = &optimizer_traits[c->train.optimizer];
+	if ((o->orthogonal || o->factored) && p->expert_tensor > 1)
 		return config_error(c, KEY_parallel_expert_tensor, e,
-			"%" PRId64 " is not modelled yet with %s (accepted: 1)", p->expert_tensor,
-			optimizer_name(c->train.optimizer));
+			"%" PRId64 " is not modelled yet with %s (accepted: 1)", p->expert_tensor, o->name);
 	if ((st = check_tensor_experts(c, e)) || (st = check_overlap(c, e)))
 		return st;
 	return p->tensor * group_ranks(p) > 1 ? check_expert_groups(c, e) : ST_OK;

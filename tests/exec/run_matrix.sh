@@ -184,6 +184,13 @@ train 4 "${lamb[@]}" parallel.strategy=zero1
 train 4 "${lamb[@]}" parallel.strategy=fsdp parallel.tensor=2 parallel.bucket_mb=25
 train 8 "${lamb[@]}" parallel.strategy=hsdp parallel.bucket_mb=25 parallel.shard=2
 
+train 1 train.optimizer=adafactor
+train 2 train.optimizer=adafactor parallel.tensor=2 model.mlp=swiglu
+train 2 train.optimizer=adafactor parallel.strategy=zero1
+train 4 train.optimizer=adafactor parallel.strategy=fsdp parallel.tensor=2 parallel.bucket_mb=25 model.kv_heads=2
+train 4 train.optimizer=adafactor parallel.strategy=zero2 parallel.pipeline=2
+train 8 train.optimizer=adafactor parallel.strategy=hsdp parallel.bucket_mb=25 parallel.shard=2
+
 train 1 train.optimizer=muon model.mlp=swiglu
 train 2 train.optimizer=muon
 train 4 train.optimizer=muon parallel.pipeline=2
@@ -332,6 +339,8 @@ train 2 parallel.strategy=fsdp parallel.bucket_mb=25 parallel.expert=2 train.fre
 train 2 parallel.strategy=fsdp parallel.bucket_mb=25 train.freeze=attention
 train 2 parallel.expert=2 train.lora_rank=4 train.lora_targets=attention
 train 2 parallel.expert=2 train.optimizer=muon
+train 2 parallel.expert=2 train.optimizer=adafactor
+train 4 "${sp[@]}" parallel.expert=2 parallel.strategy=zero1 train.optimizer=adafactor
 train 2 parallel.expert=2 "${again[@]}=moe,layernorm"
 train 2 parallel.expert=2 "${again[@]}=moe_act,shared_experts,core_attn,mlp" model.first_dense_layers=1 \
 	train.fused=false

@@ -168,6 +168,8 @@ static struct rule rule_of(enum optimizer o)
 	case OPT_SGD: return (struct rule){SGD_LR, true, 0.99};
 	case OPT_LION: return (struct rule){LION_LR, false, 0.95};
 	case OPT_LAMB: return (struct rule){LAMB_LR, false, 0.98};
+	case OPT_ADAFACTOR:
+		return (struct rule){ADAFACTOR_LR * 0.02f, false, 0.85}; /* weights begin about 0.02 large */
 	default: return (struct rule){ADAM_LR, false, 0.8};
 	}
 }

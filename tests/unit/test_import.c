@@ -295,6 +295,15 @@ static void test_yaml(void)
 	CU_ASSERT_STRING_EQUAL(foreign_find(&im.foreign, "datasets")->value, "[2 tables]");
 	import_free(&im);
 
+	take("base_model: someone/Meta-Llama-3-8B\nmicro_batch_size: 2\nbf16: true\noptimizer: adafactor\n", "axolotl");
+	check(KEY_train_optimizer, "adafactor");
+	import_free(&im);
+
+	take("compute_environment: LOCAL_MACHINE\ndistributed_type: MULTI_GPU\nnum_processes: 8\noptim: adafactor\n",
+		"accelerate");
+	check(KEY_train_optimizer, "adafactor");
+	import_free(&im);
+
 	take("base_model: someone/Meta-Llama-3-8B\nmicro_batch_size: 2\nbf16: true\nadapter: qlora\nlora_r: 32\n"
 	     "load_in_8bit: false\nload_in_4bit: true\nlora_target_modules: [q_proj, o_proj]\n",
 		"axolotl");

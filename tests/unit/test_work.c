@@ -98,6 +98,9 @@ static const struct {
 	[OP_LAMB_DIRECTION] = {{FP32, .optimizer = OPT_ADAM, .flags = OP_FUSED, .tensors = {50, 3}}, "optimizer.adam",
 		FORM_CURVE, 50},
 	[OP_LAMB_STEP] = {{FP32, .flags = OP_FUSED, .tensors = {50, 3}}, "add", FORM_CURVE, 50},
+	[OP_ADAFACTOR_SUMS] = {{FP32, .factored = {50, 3, 20, 4}}, "add", FORM_CURVE, 50},
+	[OP_ADAFACTOR_NORMS] = {{FP32, .factored = {50, 3, 20, 4}}, "add", FORM_CURVE, 50},
+	[OP_ADAFACTOR_STEP] = {{FP32, .factored = {50, 3, 20, 4}}, "add", FORM_CURVE, 50},
 	[OP_MUON_DIRECTION] = {{FP32, .muon = {2, 5, 7}}, "add", FORM_CURVE, 70},
 	[OP_MUON_MIX] = {{FP32, .muon = {2, 5, 7}}, "add", FORM_CURVE, 70},
 	[OP_MUON_STEP] = {{FP32, .muon = {2, 5, 7}}, "add", FORM_CURVE, 70},
@@ -141,7 +144,7 @@ static void test_suffixes(void)
 	for (int m = 0; m < MLP_COUNT; m++)
 		CU_ASSERT_STRING_EQUAL(work(OP_ACT, (struct op){.mlp = (uint8_t)m}).name, acts[m]);
 	static const char *const optimizers[] = {"optimizer.adamw", "optimizer.adam", "optimizer.lamb",
-		"optimizer.muon", "optimizer.lion", "optimizer.sgd", "optimizer.none"};
+		"optimizer.muon", "optimizer.adafactor", "optimizer.lion", "optimizer.sgd", "optimizer.none"};
 	static_assert(COUNT(optimizers) == OPT_COUNT, "every optimizer");
 	for (int o = 0; o < OPT_COUNT; o++)
 		CU_ASSERT_STRING_EQUAL(work(OP_OPTIMIZER, (struct op){.optimizer = (uint8_t)o, .flags = OP_FUSED}).name,
