@@ -68,6 +68,8 @@ static void test_shown_names(void)
 		{"AMD Instinct MI300X", 192, "mi300x"},
 		{"AMD Instinct MI300A Accelerator", 0, "mi300a"},
 		{"  amd INSTINCT mi325x ", 0, "mi325x"},
+		{"Google TPU v5p", 0, "tpu-v5p"},
+		{"TPU v5e", 0, "tpu-v5e"},
 		/* More than one product, another product, or no GPU at all. */
 		{"NVIDIA A100", 0, ""},
 		{"NVIDIA A100", 80, ""},

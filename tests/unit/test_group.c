@@ -544,9 +544,35 @@ static void test_square_torus(void)
 	}
 }
 
+/* A torus of 8 x 16 chips, links of 48 both ways: 192 a chip. */
+static void test_torus_axes(void)
+{
+	struct graph *g = rig_host(&(struct rig){.gpus = 128, .cpus = 1, .pcie_gen = 4});
+	for (int32_t i = 0; i < 128; i++) {
+		rig_join(g, i, i / 16 * 16 + (i + 1) % 16, LINK_XGMI, 1, rate_xgmi(0x942));
+		rig_join(g, i, (i + 16) % 128, LINK_XGMI, 1, rate_xgmi(0x942));
+	}
+	g->torus = true;
+	struct cluster *c = hosts(g, 1);
+	struct group row = mesh(c, 16, 1); /* an axis: a ring each way round */
+	NEAR(row.ring_Bps, 96);
+	CU_ASSERT_EQUAL(row.rings, 2);
+	struct group half = mesh(c, 8, 1); /* of 2^7 chips 2^3: no ring over direct links, so 3/7 of a chip's links */
+	NEAR(half.ring_Bps, 192.0 * 3 / 7);
+	NEAR(half.ring_datasheet_Bps, 256.0 * 3 / 7);
+	CU_ASSERT_EQUAL(half.bottleneck, LINK_XGMI);
+	NEAR(half.pair_Bps, 48);
+	struct group rest = mesh(c, 16, 8); /* the other 2^4 */
+	NEAR(rest.ring_Bps, 192.0 * 4 / 7);
+	CU_ASSERT_EQUAL(rest.rings, 2);
+	NEAR(rest.pair_Bps, 48);           /* over other chips, never over PCIe */
+	NEAR(mesh(c, 2, 64).ring_Bps, 48); /* a link at least */
+	cluster_destroy(c);
+}
+
 UNIT_MAIN("group", {"cube mesh", test_cube_mesh}, {"NVLink switches", test_switches}, {"bridges", test_bridges},
 	{"no peers", test_no_peer}, {"peers behind switches", test_peers_behind_switches},
 	{"two nodes", test_two_nodes}, {"published bus bandwidth", test_published_bus_bandwidth},
 	{"NICs shared", test_nics_shared}, {"straddling", test_straddling}, {"meshes", test_meshes},
 	{"mixed hosts", test_mixed_hosts}, {"refusals", test_refusals}, {"clusters", test_cluster},
-	{"a square torus", test_square_torus})
+	{"a square torus", test_square_torus}, {"axes of a torus", test_torus_axes})

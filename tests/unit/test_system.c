@@ -347,7 +347,7 @@ static void test_line_fabrics(void)
 		{"gpu:8 v100-sxm-16 mesh", FABRIC_MESH, 150, "X NV1 NV1 NV2 NV2 SYS SYS SYS"},
 		{"gpu:8 mi300x", FABRIC_MESH, 448, "X NV1 NV1 NV1 NV1 NV1 NV1 NV1"},
 		{"gpu:16 trainium2", FABRIC_TORUS, 640,
-			"X NV1 NODE NV1 NV1 NODE NODE NODE SYS SYS SYS SYS NV1 SYS SYS SYS"},
+			"X NV1 NV1 NV1 NV1 NV1 NV1 NV1 NV1 NV1 NV1 NV1 NV1 NV1 NV1 NV1"},
 		{"gpu:2 rtx4090", FABRIC_NONE, 31.508, "X NODE"},
 		{"gpu:2 rtx4090 switch:2", FABRIC_NONE, 31.508, "X PIX"},
 		{"gpu:8 l40s switch:4 pcie4x8", FABRIC_NONE, 15.754, "X PIX PIX PIX SYS SYS SYS SYS"},

@@ -39,7 +39,7 @@ static struct {
 static bool is_filler(const char *w)
 {
 	static const char *const fillers[] = {"nvidia", "tesla", "geforce", "amd", "ati", "instinct", "intel", "habana",
-		"corporation", "corp", "inc", "gpu", "graphics", "card", "accelerator"};
+		"google", "corporation", "corp", "inc", "gpu", "graphics", "card", "accelerator"};
 	for (size_t i = 0; i < COUNT(fillers); i++)
 		if (strcmp(w, fillers[i]) == 0)
 			return true;

@@ -239,6 +239,7 @@ static enum status join_by_switch(struct builder *b)
 static enum status join_by_wires(struct builder *b, const struct wires *wires)
 {
 	enum status st = ST_OK;
+	b->g->torus = b->s->fabric == FABRIC_TORUS;
 	for (size_t i = 0; i < wires->wire.n && !st; i++) {
 		const struct wire *w = &wires->wire.at[i];
 		if (b->gpu[w->a] >= 0 && b->gpu[w->b] >= 0)

@@ -130,6 +130,7 @@ struct graph {
 	/* Link words as a dump has them, between matrix entries (GPUs, then NICs): words[i * n + j]; "" where the dump
 	 * was cut. NULL: words are derived from the graph. */
 	char (*words)[GRAPH_WORD];
+	bool torus; /* the GPUs' own links are a torus, whose chips pass on what is for others (TPU, Trainium) */
 };
 
 struct graph *graph_create(enum evidence source); /* NULL when out of memory */

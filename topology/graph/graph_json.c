@@ -46,6 +46,7 @@ struct member {
 static const struct member of_graph[] = {
 	TEXT(struct graph, host),
 	TEXT(struct graph, model),
+	PLAIN(MEMBER_BOOL, struct graph, torus),
 	PLAIN(MEMBER_EVIDENCE, struct graph, source),
 };
 

@@ -18,8 +18,9 @@
  * Datasheet rates leave out links that are no limit (a bridge to its CPU). All functions are deterministic, keep no
  * state, and may run in several threads at once. Searches are bounded: exact up to 8 members (routes) or where few
  * rings differ (NVLink), the best found within about a millisecond elsewhere. A square torus of up to 256 members has
- * two rings without a common link by construction. Rings of more than 64 members over PCIe, and of more than 256 over
- * direct links, keep the order of their numbers.
+ * two rings without a common link by construction; other groups on a torus have axes of their own, where no ring over
+ * direct links is found. Rings of more than 64 members over PCIe, and of more than 256 over direct links, keep the
+ * order of their numbers.
  */
 #ifndef STEPSIM_TOPOLOGY_GRAPH_GROUP_H
 #define STEPSIM_TOPOLOGY_GRAPH_GROUP_H

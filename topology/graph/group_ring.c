@@ -133,6 +133,31 @@ static enum status try_links(const struct graph *g, const int32_t *index, const 
 	return st;
 }
 
+/* A compiler lays each dimension of a mesh along axes of a torus of its own, so that its groups do not share links with
+ * those of other dimensions (jax.experimental.mesh_utils.create_device_mesh). Of a torus with equal axes, n of N chips
+ * that span a of its A axes have the links of these: a / A = log n / log N of a chip's, and one at least. */
+static void try_axes(const struct graph *g, const int32_t *member, int32_t n, struct host_ring *out)
+{
+	double Bps = 0, datasheet = 0, share = log(n) / log((double)g->gpu.n);
+	for (size_t k = 0; k < g->link.n; k++) {
+		const struct link *l = &g->link.at[k];
+		if (!link_is_nv(l) || (l->a != member[0] && l->b != member[0]))
+			continue;
+		out->slowest = (int32_t)k;
+		out->latency_s = l->latency_s;
+		Bps += l->Bps;
+		datasheet += l->datasheet_Bps;
+	}
+	if (out->slowest < 0)
+		return;
+	const struct link *one = &g->link.at[out->slowest];
+	share = fmax(share, one->Bps / Bps);
+	out->Bps = share * Bps;
+	out->datasheet_Bps = share * datasheet;
+	out->rings = (int32_t)fmax(1, out->Bps / (one->Bps / (one->width > 0 ? one->width : 1)));
+	memcpy(out->order, member, (size_t)n * sizeof *member);
+}
+
 /* ---- any routes ---- */
 
 struct search {
@@ -348,9 +373,11 @@ enum status ring_choose(struct router *r, const struct graph *g, const int32_t *
 	}
 	if ((st = try_links(g, index, member, n, &links, e)))
 		goto out;
+	if (g->torus && !(links.Bps > 0))
+		try_axes(g, member, n, &links);
 	links.kind = RING_LINKS;
 	flows.kind = RING_FLOWS;
-	if (n > 2 || !(links.Bps > 0))
+	if (!(g->torus && links.Bps > 0) && (n > 2 || !(links.Bps > 0)))
 		if ((st = try_flows(r, g, member, n, &flows, e)))
 			goto out;
 	bool direct = links.Bps > 0 && links.Bps >= flows.Bps;

@@ -89,7 +89,7 @@ bool router_out_of_memory(const struct router *r) { return r->out_of_memory; }
 static bool forwards(const struct graph *g, enum way w, int32_t v)
 {
 	enum vertex_kind k = g->vertex.at[v].kind;
-	return w == OVER_NV ? k == VERTEX_NVSWITCH
+	return w == OVER_NV ? k == VERTEX_NVSWITCH || (g->torus && k == VERTEX_GPU)
 	                    : k == VERTEX_PCI_SWITCH || k == VERTEX_BRIDGE || k == VERTEX_CPU || k == VERTEX_NIC;
 }
 
@@ -211,10 +211,11 @@ enum status router_route(struct router *r, int32_t from, int32_t to, struct rout
 	const struct reach *at = ways_from(r, OVER_NV, from);
 	if (!at)
 		return error_nomem(e, "a route");
-	bool fits;
-	if (kind_from == VERTEX_GPU && kind_to == VERTEX_GPU && at[to].cost != UNREACHED) {
-		out->level = ROUTE_NV;
+	bool fits = false;
+	if (kind_from == VERTEX_GPU && kind_to == VERTEX_GPU && at[to].cost != UNREACHED)
 		fits = append(g, at, to, out);
+	if (fits) {
+		out->level = ROUTE_NV;
 	} else {
 		at = ways_from(r, OVER_PCI, from);
 		if (!at)
@@ -301,6 +302,17 @@ static int32_t nv_width(const struct router *r, int32_t v, int32_t to)
 	return sum;
 }
 
+/* Links side by side where a way has the fewest. */
+static int32_t narrowest(const struct graph *g, const struct route *r)
+{
+	int32_t least = INT32_MAX;
+	for (int32_t i = 0; i < r->n; i++) {
+		const int32_t width = g->link.at[r->link[i]].width;
+		least = width < least ? width : least;
+	}
+	return least;
+}
+
 enum status router_word(struct router *router, int32_t a, int32_t b, char out[GRAPH_WORD], struct error *e)
 {
 	const struct graph *g = router->g;
@@ -315,7 +327,8 @@ enum status router_word(struct router *router, int32_t a, int32_t b, char out[GR
 		return st;
 	if (r.level == ROUTE_NV) {
 		int32_t of_a = nv_width(router, a, r.n == 1 ? b : -1), of_b = nv_width(router, b, r.n == 1 ? a : -1);
-		snprintf(out, GRAPH_WORD, "NV%" PRId32, of_a < of_b ? of_a : of_b);
+		int32_t least = of_a < of_b ? of_a : of_b;
+		snprintf(out, GRAPH_WORD, "NV%" PRId32, g->torus && r.n > 1 ? narrowest(g, &r) : least);
 	} else {
 		snprintf(out, GRAPH_WORD, "%s", level_words[r.level]);
 	}

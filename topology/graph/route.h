@@ -26,9 +26,9 @@ struct route {
 
 /* The route that a driver takes: a direct NVLink (or xGMI), else NVLink switches, else C2C and PCIe with the fewest
  * levels climbed (the order PIX, PXB, PHB, NODE, SYS); among equals the widest, then the lowest indices. GPUs never
- * forward for others. Where either GPU has no_peer and no NVLink joins them, the route goes through the CPU of the
- * first GPU, and so it does between such a GPU and a NIC. NICs forward to and from the network port alone. ST_RUN when
- * the two are not connected. */
+ * forward for others, but on a torus, whose way is the shortest over it. Where either GPU has no_peer and no NVLink
+ * joins them, the route goes through the CPU of the first GPU, and so it does between such a GPU and a NIC. NICs
+ * forward to and from the network port alone. ST_RUN when the two are not connected. */
 enum status graph_route(const struct graph *g, int32_t from, int32_t to, struct route *out, struct error *e);
 
 /* The level of a link word of nvidia-smi, those of old drivers included (PSB, SOC); -1 where it is none, and for "". */
@@ -37,7 +37,7 @@ int route_level_of_word(const char *word);
 /* "X", "NV12", "PIX", "PXB", "PHB", "NODE", "SYS" between two vertices (GPUs and NICs): where the graph keeps a dump's
  * words, the dump's own, and "" for a pair that the dump does not tell; else derived from the route, XGMI links counted
  * as NV. NIC to NIC as well. The number behind NV is the links to that peer, or on an NVLink switch the links of the
- * GPU to it. */
+ * GPU to it; on a torus the fewest side by side on the way. */
 enum status graph_word(const struct graph *g, int32_t a, int32_t b, char out[GRAPH_WORD], struct error *e);
 
 /* Both for many pairs of one graph, which it borrows: what was found out for one is kept for the next. One thread at a
