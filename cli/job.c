@@ -193,8 +193,9 @@ static enum status say_why(const struct sides *s, struct error *e)
 
 static enum status execute_side(struct context *x, struct sides *s, struct error *e)
 {
+	const uint32_t role = timeline_critical_actor(&s->predicted_timeline);
 	enum status st = context_agree(x,
-		x->exec->execute(x->session, s->program, &s->measured, &s->measured_timeline, NULL, e), e);
+		x->exec->execute(x->session, s->program, role, &s->measured, &s->measured_timeline, NULL, e), e);
 	if (st || !context_leads(x))
 		return st;
 	/* Utilisation is measured against the same peak on both sides: the executor knows times, the machine knows

@@ -24,6 +24,7 @@ struct execution {
 	const struct program *p;
 	struct runner runner;
 	uint64_t capacity_B; /* of one rank, when the run began */
+	uint32_t role;       /* whose rank the result tells of */
 	int64_t steps;       /* timed */
 	/* Of a GPU's ops an event each tells the times, and takes time itself. So its steps are timed as wholes, and as
 	 * many more give the breakdown. */
@@ -227,7 +228,7 @@ static enum status sum_losses(struct execution *x, struct error *e)
 
 struct measured {
 	double *step_s;
-	struct breakdown *time; /* of each step's critical rank */
+	struct breakdown *time; /* of each step's rank that is told of */
 };
 
 static int by_time(const void *a, const void *b)
@@ -276,8 +277,8 @@ static enum status most_memory(struct execution *x, struct result_memory *out, s
 	return st;
 }
 
-/* The partition is the median step's, and adds up. The classes' sums are medians over the steps, each of that step's
- * critical rank: one step's are noisier than its total. */
+/* The partition is the median step's, and adds up. The classes' sums are medians over the steps, each of the
+ * step's rank that is told of: one step's are noisier than its total. */
 static void fill_time(const struct execution *x, const struct measured *m, int64_t median, double *column,
 	struct result *out)
 {
@@ -383,7 +384,7 @@ static enum status collect(struct execution *x, struct result *out, struct timel
 		struct timeline t;
 		enum status here = gather_timeline(x->s, x->p, &x->records[i], &t, e);
 		if (!here && root)
-			here = timeline_breakdown(&t, timeline_critical_actor(&t), &m.time[i], e);
+			here = timeline_breakdown(&t, timeline_last_of_role(&t, x->p, x->role), &m.time[i], e);
 		m.step_s[i] = m.time[i].step_s;
 		if (!here && root)
 			late_add(&late, (int64_t)i, &t);
@@ -401,8 +402,8 @@ static enum status collect(struct execution *x, struct result *out, struct timel
 		goto out;
 	*out = (struct result){0};
 	out->memory = memory;
-	uint32_t critical = timeline_critical_actor(timeline);
-	x->host_cause = timeline_host_cause(timeline, timeline_role(timeline, x->p, critical), critical);
+	x->host_cause = timeline_host_cause(timeline, &x->p->roles[x->role],
+		timeline_last_of_role(timeline, x->p, x->role));
 	fill_time(x, &m, median, column, out);
 	fill_notes(x, out);
 	links_say(&x->links, x->s, out);
@@ -416,10 +417,10 @@ out:
 	return st;
 }
 
-enum status execute(struct session *s, const struct program *p, struct result *out, struct timeline *timeline,
-	double *losses, struct error *e)
+enum status execute(struct session *s, const struct program *p, uint32_t role, struct result *out,
+	struct timeline *timeline, double *losses, struct error *e)
 {
-	struct execution x = {.s = s, .p = p, .steps = p->config.run.steps};
+	struct execution x = {.s = s, .p = p, .role = role, .steps = p->config.run.steps};
 	*timeline = (struct timeline){0};
 	enum status st = prepare(&x, e);
 	if (!st && p->config.run.verify)

@@ -46,9 +46,8 @@ static double moved_B(const struct program *p, const struct op *op)
 	return op_read_B(op) + op_write_B(op);
 }
 
-static bool gather(prices *all, const struct program *p, const struct timeline *t, bool measured)
+static bool gather(prices *all, const struct program *p, const struct timeline *t, uint32_t actor, bool measured)
 {
-	uint32_t actor = timeline_critical_actor(t);
 	const struct role *role = timeline_role(t, p, actor);
 	for (size_t i = 0; i < t->spans.n; i++) {
 		const struct span *s = &t->spans.at[i];
@@ -95,9 +94,11 @@ enum status report_prices(const struct outcome *o, FILE *out, struct error *e)
 	enum status st = ST_OK;
 	struct table *t = table_create(both ? "<price|count|FLOP|bytes|predicted|FLOP/s|B/s|measured"
 					    : "<price|count|FLOP|bytes|predicted|FLOP/s|B/s");
-	bool good = t && gather(&all, o->program, o->predicted_timeline, false);
+	const uint32_t actor = timeline_critical_actor(o->predicted_timeline);
+	bool good = t && gather(&all, o->program, o->predicted_timeline, actor, false);
 	if (good && both)
-		good = gather(&all, o->program, o->measured_timeline, true);
+		good = gather(&all, o->program, o->measured_timeline,
+			timeline_last_of_role(o->measured_timeline, o->program, actor), true);
 	if (!good)
 		st = error_nomem(e, "the table of prices");
 	for (size_t i = 0; i < all.n && !st; i++)

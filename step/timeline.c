@@ -74,6 +74,23 @@ uint32_t timeline_critical_actor(const struct timeline *t)
 	return critical;
 }
 
+uint32_t timeline_last_of_role(const struct timeline *t, const struct program *p, uint32_t role)
+{
+	uint32_t last = 0;
+	int64_t latest = -1;
+	bool counts = false;
+	for (size_t i = 0; i < t->spans.n; i++) {
+		const struct span *s = &t->spans.at[i];
+		if (i == 0 || s->actor != s[-1].actor)
+			counts = timeline_role(t, p, s->actor) == &p->roles[role];
+		if (counts && s->end_ps > latest) {
+			latest = s->end_ps;
+			last = s->actor;
+		}
+	}
+	return last;
+}
+
 /* ---- the partition: the lanes' boundaries, each already in order, merged ---- */
 
 struct cursor {

@@ -32,6 +32,10 @@ enum status timeline_check(const struct timeline *t, struct error *e);
 /* Returns the actor whose last span ends last (the first of several). */
 uint32_t timeline_critical_actor(const struct timeline *t);
 
+/* The same among the actors of a role (timeline_role). Results set a measured actor beside the role that is predicted
+ * to end last: stages that end together do different things. */
+uint32_t timeline_last_of_role(const struct timeline *t, const struct program *p, uint32_t role);
+
 /* The partition of one actor's step. Each instant belongs to the first of optimizer, compute, communication, copy,
  * host, bubble and idle that is active, and the seven add up to step_s. The bubble is the time spent waiting for a
  * message of another pipeline stage. wait_s is the time in which collectives waited for late members, bubble excluded.

@@ -90,7 +90,7 @@ static enum status mode_steps(struct test *t, struct error *e)
 {
 	struct result result;
 	struct timeline timeline = {0};
-	enum status st = execute(t->s, t->p, &result, &timeline, NULL, e);
+	enum status st = execute(t->s, t->p, 0, &result, &timeline, NULL, e);
 	timeline_free(&timeline);
 	return st;
 }

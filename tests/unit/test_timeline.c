@@ -269,6 +269,27 @@ static void test_against_counting(void)
 	}
 }
 
+/* Two stages of two ranks: rank 1 of stage 0 ends last of all, rank 2 last of stage 1. */
+static void test_last_of_role(void)
+{
+	struct role roles[2] = {{0}};
+	struct program p = {.roles = roles, .n_roles = 2, .mesh = {.ranks = 4}};
+	for (int d = 0; d < DIM_COUNT; d++)
+		p.mesh.size[d] = p.mesh.stride[d] = 1;
+	p.mesh.size[DIM_DP] = p.mesh.size[DIM_PP] = p.mesh.stride[DIM_PP] = 2;
+	static const int64_t ends_ps[] = {50, 90, 80, 70};
+	struct span s[COUNT(ends_ps)];
+	for (uint32_t r = 0; r < COUNT(ends_ps); r++) {
+		s[r] = (struct span)COMPUTE_SPAN(0, 0, ends_ps[r]);
+		s[r].actor = r;
+	}
+	struct timeline measured = timeline_of(s, 4, 4, 90), predicted = timeline_of(s, 2, 2, 90);
+	CU_ASSERT_EQUAL(timeline_critical_actor(&measured), 1);
+	CU_ASSERT_EQUAL(timeline_last_of_role(&measured, &p, 0), 1);
+	CU_ASSERT_EQUAL(timeline_last_of_role(&measured, &p, 1), 2);
+	CU_ASSERT_EQUAL(timeline_last_of_role(&predicted, &p, 1), 1);
+}
+
 static void test_free(void)
 {
 	struct timeline t = {.actors = 1, .step_ps = 3};
@@ -282,4 +303,4 @@ static void test_free(void)
 UNIT_MAIN("timeline", {"the partition of a step", test_partition}, {"precedence", test_precedence},
 	{"bubbles", test_bubble}, {"scaled", test_scale}, {"no communication", test_no_communication},
 	{"the check", test_check}, {"random spans against counting picoseconds", test_against_counting},
-	{"free", test_free})
+	{"the last of a role", test_last_of_role}, {"free", test_free})
