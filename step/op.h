@@ -415,6 +415,9 @@ int64_t op_calls(const struct op *op);
  * nccl-tests (doc/PERFORMANCE.md). 0 in a group of one. */
 double op_wire_B(const struct op *op, int64_t group_size);
 double collective_wire_factor(enum collective c, int64_t group_size); /* wire bytes over S */
+/* Messages that follow each other: 2(n-1) for all-reduce by a ring, 1 for sendrecv and for a message, else n-1. 0 in a
+ * group of one. */
+double collective_rounds(enum collective c, int64_t group_size);
 
 /* Columns of a head's values; whether all rows' queries lie before all rows' keys and values (step/ops.def). */
 int64_t op_value_dim(const struct op *op);

@@ -206,6 +206,13 @@ double collective_wire_factor(enum collective c, int64_t group_size)
 	return collectives[c].passes * (collectives[c].reduces || collectives[c].cuts ? (n - 1.0) / n : 1.0);
 }
 
+double collective_rounds(enum collective c, int64_t group_size)
+{
+	if (group_size < 2)
+		return 0.0;
+	return collectives[c].passes * (collectives[c].class_ == CLASS_SENDRECV ? 1.0 : (double)(group_size - 1));
+}
+
 double op_wire_B(const struct op *op, int64_t group_size)
 {
 	return op->kind == OP_COLLECTIVE ? collective_wire_factor((enum collective)op->coll, group_size) *

@@ -37,11 +37,14 @@
 #define PROFILE_BETWEEN_BPS "between.Bps"
 #define PROFILE_BETWEEN_S_PER_B "between.compute_s_per_B" /* compute lost for a byte that comes or goes, on cores */
 #define PROFILE_BETWEEN_WAIT_SHARE "between.wait_share"   /* of compute, lost while a collective waits for others */
-#define PROFILE_BETWEEN_COMM_RATE "between.comm_rate"     /* as PROFILE_COMM_RATE, between hosts */
-#define PROFILE_PROGRESS_SHARE "progress.share"           /* of a core, taken by the progress thread */
-#define PROFILE_DISTURBED_SHARE "others.disturbed"        /* of the measurements, that others disturbed every time */
-#define PROFILE_CPU_STEAL_SHARE "others.share"            /* of a rank's cores, taken by others meanwhile */
-#define PROFILE_POWER_LIMIT_W "power_limit_W"             /* of a GPU's board, as the driver enforces it */
+/* Lost by a collective beside a GEMM: for such a byte, and for each of its messages, which wait for a turn on the core
+ */
+#define PROFILE_BETWEEN_COMM_S_PER_B "between.comm_s_per_B"
+#define PROFILE_BETWEEN_TURN_S "between.turn_s"
+#define PROFILE_PROGRESS_SHARE "progress.share"    /* of a core, taken by the progress thread */
+#define PROFILE_DISTURBED_SHARE "others.disturbed" /* of the measurements, that others disturbed every time */
+#define PROFILE_CPU_STEAL_SHARE "others.share"     /* of a rank's cores, taken by others meanwhile */
+#define PROFILE_POWER_LIMIT_W "power_limit_W"      /* of a GPU's board, as the driver enforces it */
 
 struct profile_value {
 	char name[PROFILE_NAME];

@@ -9,7 +9,7 @@
 #define BETWEEN_S 12.0    /* the same, for groups between hosts */
 #define PAIRS 2           /* measurements: a latency and a rate */
 #define OVERLAP_INSIDE 2  /* what a collective and a product cost each other */
-#define OVERLAP_BETWEEN 3 /* the same, and what waiting costs */
+#define OVERLAP_BETWEEN 4 /* the same, for a byte and a message, and what waiting costs */
 #define GROUPS_MAX 64
 
 const enum collective calibration_collectives[CALIBRATION_COLLECTIVES] = {COLL_ALL_REDUCE, COLL_ALL_GATHER,

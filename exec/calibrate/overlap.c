@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/stats.h"
 #include "exec/calibrate/comm.h"
@@ -14,10 +15,12 @@
 #define OVERLAP_CALLS_MAX 8
 #define OVERLAP_COMPUTE 3 /* times as long as those collectives alone */
 #define OVERLAP_GEMMS_MAX 512
-#define BETWEEN_B ((uint64_t)2 << 20) /* some 20 ms at 1 Gb/s */
-#define BETWEEN_COMM_S 80e-3          /* several of them */
-#define PENDING_S 80e-3               /* of waiting for a late peer, beside GEMMs */
+#define BETWEEN_SIZES 3
+#define BETWEEN_COMM_S 80e-3 /* several calls of a small one */
+#define PENDING_S 80e-3      /* of waiting for a late peer, beside GEMMs */
 #define LEAST_RATE 0.01
+
+static const uint64_t between_B[BETWEEN_SIZES] = {512 << 10, 2 << 20, 8 << 20}; /* some 5 to 80 ms at 1 Gb/s */
 
 static double seconds(int64_t ns) { return (double)ns * 1e-9; }
 
@@ -175,32 +178,81 @@ static enum status wait_share(struct session *s, const struct pairing *pairing, 
 	return st;
 }
 
-/* The kernel, and the threads that copy, take a core's time for each byte of a network that comes or goes. So GEMMs
- * beside collectives lose D = w L + c V seconds: w by waiting, for as long as these are in flight; c for each of V
- * bytes. c is the same at any rate of the network. */
-enum status calibration_overlap_between(struct session *s, const struct calibration_unit *unit, struct profile *p,
+/* What GEMMs and collectives of a size lost beside each other. */
+struct losses {
+	double alone_s, beside_s, call_B; /* of a collective; what comes and goes */
+	double compute_s, in_flight_s;    /* that GEMMs lost, while collectives were in flight for so long */
+	int calls;
+};
+
+static enum status find_losses(struct session *s, struct pairing *w, struct losses *out, struct paired *t,
 	struct error *e)
 {
-	struct pairing w = {.gemm = unit->gemm, .bytes = BETWEEN_B, .size = unit->size};
-	struct paired t;
-	double waits = 0;
-	enum status st = pair(s, &w, BETWEEN_COMM_S, OVERLAP_CALLS_MAX, &t, e);
-	if (st)
-		return st;
-	const int64_t gemms = (int64_t)within(PENDING_S / t.compute_alone_s * w.gemms, 2, OVERLAP_GEMMS_MAX);
-	if ((st = wait_share(s, &w, gemms, &waits, e)))
-		return st;
 	const struct op call = {.kind = OP_COLLECTIVE,
 		.coll = COLL_ALL_REDUCE,
 		.dtype = DT_FP32,
-		.collective = {(int64_t)(w.bytes / 4)}};
-	const double both_ways_B = 2 * w.calls * op_wire_B(&call, unit->size),
-		     lost_s = t.compute_s - t.compute_alone_s - waits * fmin(t.compute_s, t.comm_s);
-	double found[2] = {fmax(0, lost_s) / both_ways_B, within(t.comm_alone_s / t.comm_s, LEAST_RATE, 1)};
-	if ((st = mean_over_ranks(s, found, 2, e)) || !p)
+		.collective = {(int64_t)(w->bytes / 4)}};
+	const enum status st = pair(s, w, BETWEEN_COMM_S, OVERLAP_CALLS_MAX, t, e);
+	if (!st)
+		*out = (struct losses){.alone_s = t->comm_alone_s / w->calls,
+			.beside_s = t->comm_s / w->calls,
+			.call_B = 2 * op_wire_B(&call, w->size),
+			.compute_s = t->compute_s - t->compute_alone_s,
+			.in_flight_s = fmin(t->compute_s, t->comm_s),
+			.calls = w->calls};
+	return st;
+}
+
+struct between_fit {
+	double compute_s_per_B, comm_s_per_B, turn_s;
+};
+
+/* A collective beside GEMMs takes beside = alone + turn x messages + c x bytes, whose relative errors are to be small.
+ * GEMMs lose waits x flight + s_per_B x bytes. */
+static struct between_fit fit_losses(const struct losses *sizes, size_t n, double waits, int64_t ranks)
+{
+	double rows[2 * BETWEEN_SIZES], longer[BETWEEN_SIZES], fit[2], lost_s = 0, moved_B = 0;
+	for (size_t i = 0; i < n; i++) {
+		const struct losses *x = &sizes[i];
+		rows[2 * i] = x->call_B / x->beside_s;
+		rows[2 * i + 1] = collective_rounds(COLL_ALL_REDUCE, ranks) / x->beside_s;
+		longer[i] = 1 - x->alone_s / x->beside_s;
+		lost_s += x->compute_s - waits * x->in_flight_s;
+		moved_B += x->calls * x->call_B;
+	}
+	stats_nnls(rows, longer, n, 2, fit);
+	return (struct between_fit){fmax(0, lost_s) / moved_B, fit[0], fit[1]};
+}
+
+/* The kernel, and the threads that copy and add, take a core's time for each byte of a network that comes or goes. So
+ * GEMMs beside collectives lose D = w L + c V seconds: w by waiting, for as long as these are in flight; c for each of
+ * V bytes. Collectives lose time for each byte, too, and for each message that they wait for a turn on the core. All of
+ * this is the same at any rate of the network. */
+enum status calibration_overlap_between(struct session *s, const struct calibration_unit *unit, struct profile *p,
+	struct error *e)
+{
+	struct pairing w = {.gemm = unit->gemm, .size = unit->size};
+	struct losses sizes[BETWEEN_SIZES];
+	struct paired t;
+	double waits = 0;
+	enum status st = ST_OK;
+	for (size_t i = 0; i < BETWEEN_SIZES && !st; i++) {
+		w.bytes = between_B[i];
+		st = find_losses(s, &w, &sizes[i], &t, e);
+	}
+	if (st)
+		return st;
+	const int64_t gemms = (int64_t)within(PENDING_S / t.compute_alone_s * w.gemms, 2, OVERLAP_GEMMS_MAX);
+	w.bytes = between_B[0];
+	if ((st = wait_share(s, &w, gemms, &waits, e)))
+		return st;
+	const struct between_fit fit = fit_losses(sizes, BETWEEN_SIZES, waits, unit->size);
+	double found[] = {fit.compute_s_per_B, fit.comm_s_per_B, fit.turn_s};
+	if ((st = mean_over_ranks(s, found, COUNT(found), e)) || !p)
 		return st;
 	if ((st = profile_set_value(p, PROFILE_BETWEEN_WAIT_SHARE, waits, e)) ||
-		(st = profile_set_value(p, PROFILE_BETWEEN_S_PER_B, found[0], e)))
+		(st = profile_set_value(p, PROFILE_BETWEEN_S_PER_B, found[0], e)) ||
+		(st = profile_set_value(p, PROFILE_BETWEEN_COMM_S_PER_B, found[1], e)))
 		return st;
-	return profile_set_value(p, PROFILE_BETWEEN_COMM_RATE, found[1], e);
+	return profile_set_value(p, PROFILE_BETWEEN_TURN_S, found[2], e);
 }

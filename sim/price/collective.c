@@ -29,12 +29,10 @@ int64_t pair_stride(const struct rates *r, int64_t stride, int64_t from, int64_t
 static double link_time_s(const struct rates *r, enum collective c, int64_t size, int64_t stride, double bytes)
 {
 	struct group g;
-	double n = (double)size;
 	if (rates_group(r, size, stride, &g, NULL) || !(g.ring_Bps > 0))
 		return INFINITY;
-	bool lone = c == COLL_SENDRECV || c == COLL_SEND || c == COLL_RECV, exchange = lone || c == COLL_ALLTOALL;
-	double hops = c == COLL_ALL_REDUCE ? 2 * (n - 1) : lone ? 1 : n - 1;
-	return hops * g.ring_latency_s +
+	bool exchange = c == COLL_SENDRECV || c == COLL_SEND || c == COLL_RECV || c == COLL_ALLTOALL;
+	return collective_rounds(c, size) * g.ring_latency_s +
 	       collective_wire_factor(c, size) * bytes / (exchange ? exchange_Bps(&g, c) : g.ring_Bps);
 }
 

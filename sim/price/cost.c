@@ -211,17 +211,21 @@ static void set_overlap(struct activity *use, const struct rates *r, double comp
 	use->demand[RES_COMPUTE] = (1 - x_g) / x_c;
 }
 
-/* Sets what a transfer between hosts takes of compute on cores. Each byte that comes or goes costs its own, at any rate
- * of the network; and a thread polls for as long as the transfer is under way. Returns false where no profile has it.
+/* Sets what a transfer between hosts takes of compute on cores, and compute of it. Each byte that comes or goes costs
+ * both, at any rate of the network; and a thread polls for as long as the transfer is under way. That thread gets the
+ * core late when a message has come, which each message of the transfer costs. Returns false where no profile has it.
  */
-static bool use_between(const struct rates *r, double both_ways_B, int64_t size, int64_t stride, struct op_cost *out)
+static bool use_between(const struct rates *r, const struct op *op, int64_t size, int64_t stride, struct op_cost *out)
 {
-	const double comm_rate = r->between.comm_rate;
-	if (!(comm_rate > 0) || machine_group_in_node(r->machine, size, stride))
+	const struct overlap_between *b = &r->between;
+	if (b->turn_s < 0 || machine_group_in_node(r->machine, size, stride))
 		return false;
-	const double moving = r->between.compute_s_per_B * both_ways_B / (out->alone_s / comm_rate);
-	set_overlap(&out->use, r, 1 - r->between.wait_share - moving, comm_rate);
-	out->use.held = r->between.wait_share;
+	const double both_ways_B = op_wire_B(op, size) * (op_is_message(op) ? 1 : 2),
+		     beside_s = out->alone_s + b->comm_s_per_B * both_ways_B +
+	                        b->turn_s * collective_rounds((enum collective)op->coll, size),
+		     moving = b->compute_s_per_B * both_ways_B / beside_s;
+	set_overlap(&out->use, r, 1 - b->wait_share - moving, out->alone_s / beside_s);
+	out->use.held = b->wait_share;
 	return true;
 }
 
@@ -229,7 +233,7 @@ static void use_of_collective(const struct program *p, const struct op *op, cons
 	int64_t stride, struct op_cost *out)
 {
 	out->use.demand[machine_group_in_node(r->machine, size, stride) ? RES_LINK_INTRA : RES_LINK_INTER] = 1;
-	if (use_between(r, 2 * op_wire_B(op, size), size, stride, out))
+	if (use_between(r, op, size, stride, out))
 		return;
 	if (r->overlap_compute > 0 && r->overlap_comm > 0) {
 		set_overlap(&out->use, r, r->overlap_compute, r->overlap_comm); /* the measured rates include memory */
@@ -249,7 +253,7 @@ static void use_of_collective(const struct program *p, const struct op *op, cons
 static void use_of_message(const struct op *op, const struct rates *r, int64_t stride, struct op_cost *out)
 {
 	out->use.demand[machine_group_in_node(r->machine, 2, stride) ? RES_LINK_INTRA : RES_LINK_INTER] = 0.5;
-	if (use_between(r, op_wire_B(op, 2), 2, stride, out))
+	if (use_between(r, op, 2, stride, out))
 		return;
 	use_memory(op_wire_B(op, 2), r, out);
 	if (r->measured && !r->is_host) {

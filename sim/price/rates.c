@@ -57,8 +57,9 @@ static void set_device(const struct machine *m, const struct what_if *w, struct 
 		r->power_cap[t].flop_per_s *= factor(w->compute);
 	r->overlap_compute = value_of(m, PROFILE_COMPUTE_RATE, 0);
 	r->overlap_comm = value_of(m, PROFILE_COMM_RATE, 0);
-	r->between = (struct overlap_between){value_of(m, PROFILE_BETWEEN_COMM_RATE, 0),
-		value_of(m, PROFILE_BETWEEN_S_PER_B, 0), value_of(m, PROFILE_BETWEEN_WAIT_SHARE, 0)};
+	r->between = (struct overlap_between){value_of(m, PROFILE_BETWEEN_TURN_S, -1),
+		value_of(m, PROFILE_BETWEEN_COMM_S_PER_B, 0), value_of(m, PROFILE_BETWEEN_S_PER_B, 0),
+		value_of(m, PROFILE_BETWEEN_WAIT_SHARE, 0)};
 }
 
 /* ---- links ---- */

@@ -51,8 +51,9 @@ struct rates {
 	double overlap_compute, overlap_comm; /* rates of a product and a collective that run together, relative to
 	                                         alone; 0: not measured */
 	struct overlap_between {
-		double comm_rate;       /* as overlap_comm, between hosts; 0: not measured */
-		double compute_s_per_B; /* compute lost for each byte that comes or goes */
+		double turn_s;          /* lost by each message of a collective beside compute; < 0: not measured */
+		double comm_s_per_B;    /* lost by it beside compute for each byte that comes or goes */
+		double compute_s_per_B; /* lost by compute for it */
 		double wait_share;      /* of compute, lost while a collective waits for others */
 	} between;
 

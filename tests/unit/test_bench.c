@@ -32,7 +32,15 @@ static void test_factors(void)
 		[COLL_BROADCAST] = 1,
 		[COLL_ALLTOALL] = 0.875,
 		[COLL_SENDRECV] = 1};
+	static const double rounds_of_8[COLL_OF_GROUPS] = {[COLL_ALL_REDUCE] = 14,
+		[COLL_ALL_GATHER] = 7,
+		[COLL_REDUCE_SCATTER] = 7,
+		[COLL_BROADCAST] = 7,
+		[COLL_ALLTOALL] = 7,
+		[COLL_SENDRECV] = 1};
 	for (int c = 0; c < COLL_OF_GROUPS; c++) {
+		NEAR(collective_rounds((enum collective)c, 8), rounds_of_8[c]);
+		CU_ASSERT_EQUAL(collective_rounds((enum collective)c, 1), 0);
 		NEAR(collective_wire_factor((enum collective)c, 8), of_8[c]);
 		CU_ASSERT_EQUAL(collective_wire_factor((enum collective)c, 1), 0);
 		struct op op = {.kind = OP_COLLECTIVE, .coll = (uint8_t)c, .dtype = DT_BF16, .collective = {1000}};

@@ -562,8 +562,9 @@ static void test_groups_between_hosts(void)
 	NEAR(collective_time_s(&r, COLL_ALL_REDUCE, 2, 1, 1e6), 1e-3);
 }
 
-/* 1 MB moves in 10 ms alone, in 20 ms beside compute; both ways 2 MB, which take 4 ms of compute: a fifth of the 20 ms.
- * Another tenth goes by polling, which a slower network does not lessen. */
+/* 1 MB moves in 10 ms alone. Beside compute its 1.5 MB both ways cost 4 ms more and its three messages 2 ms each: 20
+ * ms. Of them the bytes take a fifth of compute, 4 ms, and polling another tenth. On a network of half the rate it is
+ * 30 ms for 20, of which the 4 ms are less than a seventh. A message of 1 MB comes one way, and waits once. */
 static void test_compute_between_hosts(void)
 {
 	mesh(1, 4);
@@ -572,7 +573,9 @@ static void test_compute_between_hosts(void)
 	const struct activity gemm_use = {.weight = 1, .demand = {1}};
 	double rate[2];
 	CU_ASSERT_EQUAL_FATAL(profile_set_curve(profile, "all_gather.4", x, y, 2, NULL), ST_OK);
-	CU_ASSERT_EQUAL_FATAL(profile_set_value(profile, PROFILE_BETWEEN_COMM_RATE, 0.5, NULL), ST_OK);
+	CU_ASSERT_EQUAL_FATAL(profile_set_value(profile, PROFILE_BETWEEN_TURN_S, 2e-3, NULL), ST_OK);
+	CU_ASSERT_EQUAL_FATAL(profile_set_value(profile, PROFILE_BETWEEN_COMM_S_PER_B, 4e-3 / (2 * 0.75e6), NULL),
+		ST_OK);
 	CU_ASSERT_EQUAL_FATAL(profile_set_value(profile, PROFILE_BETWEEN_WAIT_SHARE, 0.1, NULL), ST_OK);
 	CU_ASSERT_EQUAL_FATAL(profile_set_value(profile, PROFILE_BETWEEN_S_PER_B, 4e-3 / (2 * 0.75e6), NULL), ST_OK);
 	struct op_cost c = cost(&m, collective(COLL_ALL_GATHER, DIM_DP, 250000)); /* sends 3/4 of 1 MB */
@@ -585,7 +588,18 @@ static void test_compute_between_hosts(void)
 	CU_ASSERT_EQUAL_FATAL(profile_set_curve(profile, "all_gather.4", x, slow_y, 2, NULL), ST_OK);
 	c = cost(&m, collective(COLL_ALL_GATHER, DIM_DP, 250000));
 	maxmin_rates((const struct activity *[]){&gemm_use, &c.use}, 2, cap, rate);
-	CU_ASSERT_DOUBLE_EQUAL(rate[0], 0.8, 1e-12);
+	CU_ASSERT_DOUBLE_EQUAL(rate[0], 0.9 - 4.0 / 30, 1e-12);
+	CU_ASSERT_DOUBLE_EQUAL(rate[1], 20.0 / 30, 1e-12);
+	const double send_y[] = {1e-4, 8e-3}; /* and 4e-3 / 1.5 for the bytes, and 2e-3 */
+	CU_ASSERT_EQUAL_FATAL(profile_set_curve(profile, "send.2.stride2", x, send_y, 2, NULL), ST_OK);
+	program.mesh.size[DIM_PP] = 2;
+	program.mesh.stride[DIM_PP] = 2;
+	struct op message = collective(COLL_SEND, DIM_PP, 250000);
+	message.message.own = 0;
+	message.message.peer = 1;
+	c = cost(&m, message);
+	maxmin_rates((const struct activity *[]){&gemm_use, &c.use}, 2, cap, rate);
+	CU_ASSERT_DOUBLE_EQUAL(rate[1], 8 / (10 + 4 / 1.5), 1e-12);
 	/* Inside a host nothing of it. */
 	mesh(1, 2);
 	CU_ASSERT_EQUAL_FATAL(profile_set_curve(profile, "all_gather.2", x, y, 2, NULL), ST_OK);
