@@ -297,7 +297,6 @@ these limits again.
 | intervals on sources that no constant saw | 85 %% lie inside, where 90 %% should |
 | GeForce cards without peer-to-peer, four and more | up to five times too fast |
 | all-gather of 32 to 512 MiB on ten full H100 hosts | 15 to 40 %% too fast |
-| an uncompiled loss | memory up to 113 %% higher than predicted (torchtitan, 2024) |
 | nanotron's pipelines that stall | see below |
 
 The Lucie runs launch each kernel only when the one before has ended (`train.launch_blocking`).

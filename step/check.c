@@ -126,8 +126,7 @@ static struct expected expected_of(const struct program *p, const struct role *r
 		return (struct expected){0, 0, shares && strategy_has(s, STRATEGY_CUTS_WEIGHTS) ? uses : 0};
 	/* A rank that has a bucket's gradients alone in its group keeps them whole, and so until the last micro-batch,
 	 * but where it frees them with the weights. */
-	const bool each = strategy_has(s, STRATEGY_CUTS_GRADIENTS) &&
-	                  (shares || strategy_has(s, STRATEGY_CUTS_WEIGHTS));
+	const bool each = parallel_reduces_each(&c->parallel) && (shares || strategy_has(s, STRATEGY_CUTS_WEIGHTS));
 	const int64_t reductions = !strategy_has(s, STRATEGY_REDUCES) ? 0 : each ? micro : 1;
 	if (!strategy_has(s, STRATEGY_CUTS_STATES))
 		return (struct expected){reductions, 0, 0};

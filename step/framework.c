@@ -168,14 +168,26 @@ static enum status read_choice(const struct ynode *n, size_t i, struct framework
 
 static enum status read_key(const struct ynode *n, struct framework *out, struct error *e)
 {
-	const char *names[5 + COUNT(choices) + COUNT(flags)] = {"name", "source", "bf16_stack", "loss", "logit"}, *text;
+	static const struct {
+		const char *key;
+		size_t offset;
+	} losses[] = {{"loss", offsetof(struct framework, loss_B)},
+		{"loss_tensor", offsetof(struct framework, loss_tensor_B)},
+		{"logit", offsetof(struct framework, logit_B)}};
+	const char *names[3 + COUNT(losses) + COUNT(choices) + COUNT(flags)] = {"name", "source", "bf16_stack"}, *text;
+	for (size_t i = 0; i < COUNT(losses); i++) {
+		names[3 + COUNT(choices) + COUNT(flags) + i] = losses[i].key;
+		if (strcmp(n->key, losses[i].key) == 0)
+			return ynode_quantity_with_unit(n, UNIT_BYTE, 1, 100,
+				(double *)(void *)((char *)out + losses[i].offset), e);
+	}
 	for (size_t i = 0; i < COUNT(choices); i++) {
-		names[5 + i] = choices[i].key;
+		names[3 + i] = choices[i].key;
 		if (strcmp(n->key, choices[i].key) == 0)
 			return read_choice(n, i, out, e);
 	}
 	for (size_t i = 0; i < COUNT(flags); i++) {
-		names[5 + COUNT(choices) + i] = flags[i].key;
+		names[3 + COUNT(choices) + i] = flags[i].key;
 		if (strcmp(n->key, flags[i].key) == 0)
 			return ynode_bool(n, (bool *)(void *)((char *)out + flags[i].offset), e);
 	}
@@ -185,10 +197,6 @@ static enum status read_key(const struct ynode *n, struct framework *out, struct
 		return ynode_string(n, &text, e);
 	if (strcmp(n->key, "bf16_stack") == 0)
 		return copy(n, out->bf16_stack, sizeof out->bf16_stack, e);
-	if (strcmp(n->key, "loss") == 0)
-		return ynode_quantity_with_unit(n, UNIT_BYTE, 1, 100, &out->loss_B, e);
-	if (strcmp(n->key, "logit") == 0)
-		return ynode_quantity_with_unit(n, UNIT_BYTE, 1, 100, &out->logit_B, e);
 	return ynode_error_key(n, e, "%s: unknown key of a name%s", n->key,
 		suggest(n->key, names, COUNT(names), NULL).text);
 }

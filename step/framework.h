@@ -20,8 +20,8 @@ struct framework {
 	/* Of what a row leaves blank; no part of the stack. Words of model.position, train.attention and
 	 * train.recompute, the latter also "fit": none where that fits in memory, else full. */
 	const char *position, *attention, *recompute;
-	/* Where its runs' loss is not the stack's: stack.memory.loss_B, and stack.logit_B; 0: it is. */
-	double loss_B, logit_B;
+	/* Where its runs' loss is not the stack's: fields of stack.memory, and stack.logit_B; 0: it is. */
+	double loss_B, loss_tensor_B, logit_B;
 	bool bias;
 	bool fsdp;        /* zero2 means FSDP's SHARD_GRAD_OP: gathered before forward, kept until backward is over */
 	bool interleaves; /* a blank vp with pp > 1 means 5 if that divides the layers, else 2 */

@@ -76,6 +76,8 @@ enum stage_split {
 #define STACK_MEMORY_ROWS(X) \
 	/* at the peak: fp32 copies, softmax */ \
 	X("loss", loss_B, BYTE, 0, 100, "bytes alive a logit at the loss, with the logits") \
+	/* PyTorch's loss_parallel makes one array more */ \
+	X("loss_tensor", loss_tensor_B, BYTE, 0, 100, "further such bytes where tensor ranks share the vocabulary") \
 	/* unfused: a fused kernel computes it again */ \
 	X("gate", gate_B, BYTE, 0, 8, "bytes kept an element of a gate's activation") \
 	/* after attention, after the MLP, and of stored scores, which keep the dropped copy as well; its time is not \
@@ -152,7 +154,7 @@ struct stack_number {
 };
 #define STACK_NUMBERS 9 /* of which a family uses eight at the most */
 extern const struct stack_number stack_numbers[STACK_NUMBERS];
-#define STACK_MEMORIES 10
+#define STACK_MEMORIES 11
 extern const struct stack_number stack_memories[STACK_MEMORIES];
 
 /* Reads the mappings `numbers` and `memory` ({name: {value, source}}), `habits`, `interval` ({value, source}),

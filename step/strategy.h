@@ -9,6 +9,7 @@
  *   zero2      the same           reduce-scattered with each                cut
  *   fsdp       cut, a unit is     reduce-scattered with each                cut
  *   (zero3)    gathered per use
+ *              In a pipeline their gradients stay whole until the last micro-batch (parallel_reduces_each).
  *   hsdp       fsdp in groups of parallel.shard ranks (DIM_SHARD), and all-reduce of the parts over DIM_REPLICA
  *   none       whole              not reduced: one replica                  whole
  *
@@ -31,8 +32,8 @@ enum {
 	/* A rank updates its part alone, so a reduction is a reduce-scatter. Updated weights that are stored whole are
 	 * gathered behind the update. */
 	STRATEGY_CUTS_STATES = 1 << 3,
-	/* A rank stores its part of the reduced gradients alone, so every micro-batch reduces its own. That goes with
-	 * no schedule that splits the backward pass. */
+	/* A rank stores its part of the reduced gradients alone, so every micro-batch reduces its own, but for units in
+	 * a pipeline (parallel_reduces_each). That goes with no schedule that splits the backward pass. */
 	STRATEGY_CUTS_GRADIENTS = 1 << 4,
 	/* A rank stores its part of the weights alone: each use gathers the unit, which is freed behind it
 	 * (parallel.reshard_after_forward: false keeps it until the backward pass). */

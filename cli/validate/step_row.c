@@ -158,13 +158,27 @@ static bool recompute_by_fit(const struct csv *t, size_t row, const struct frame
 	return !*csv_get(t, row, "act_ckpt") && strcmp(f->recompute, "fit") == 0;
 }
 
+/* Words of the column optimizer, and those of train.optimizer. */
+static const char *const optimizers[] = {"adam", "adamw", "fusedadam", "decoupled_adamw", "lamb", "lion", "muon",
+	"sgd", "adafactor"};
+static const enum optimizer meant[COUNT(optimizers)] = {OPT_ADAM, OPT_ADAMW, OPT_ADAM, OPT_ADAMW, OPT_LAMB, OPT_LION,
+	OPT_MUON, OPT_SGD, OPT_ADAFACTOR};
+
+/* Returns the word that a cell begins with, whatever the case; n without one. */
+static size_t word_of(const char *cell, const char *const *words, size_t n)
+{
+	size_t k = 0;
+	while (k < n &&
+		(strncasecmp(cell, words[k], strlen(words[k])) != 0 || isalpha((unsigned char)cell[strlen(words[k])])))
+		k++;
+	return k;
+}
+
 /* Refuses words that no table uses, which would count as nothing said: a cell may go on behind a known word, "flash2
  * (SDPA)", "AdamW (fused)". */
 static enum status check_words(const struct csv *t, size_t row, struct error *e)
 {
-	static const char *const optimizers[] = {"adam", "adamw", "fusedadam", "decoupled_adamw", "lamb", "lion",
-		"muon", "sgd"},
-				 *const attentions[] = {"flash", "naive"}, *const truths[] = {"true", "false"};
+	static const char *const attentions[] = {"flash", "naive"}, *const truths[] = {"true", "false"};
 	static const struct {
 		const char *column;
 		const char *const *words;
@@ -173,12 +187,7 @@ static enum status check_words(const struct csv *t, size_t row, struct error *e)
 		{"seq_parallel", truths, COUNT(truths)}};
 	for (size_t i = 0; i < COUNT(columns); i++) {
 		const char *cell = csv_get(t, row, columns[i].column);
-		bool known = !*cell;
-		for (size_t k = 0; k < columns[i].n && !known; k++) {
-			const size_t len = strlen(columns[i].words[k]);
-			known = strncasecmp(cell, columns[i].words[k], len) == 0 && !isalpha((unsigned char)cell[len]);
-		}
-		if (!known)
+		if (*cell && word_of(cell, columns[i].words, columns[i].n) == columns[i].n)
 			return error_set(e, ST_INPUT, "%s: '%.40s' is not known%s", columns[i].column, cell,
 				suggest_known(cell, columns[i].words, columns[i].n).text);
 	}
@@ -203,11 +212,10 @@ static enum status write_train(const struct csv *t, size_t row, const struct fra
 	if (batch < 1 || micro < 1)
 		return error_set(e, ST_INPUT, "the %s is not printed", batch < 1 ? "global batch" : "micro-batch");
 	const char *attention = csv_get(t, row, "attention");
-	/* Every second block again: torchtitan's selective checkpointing by layer, and by op (every second product and
-	 * all elementwise) as near as this comes to it. */
-	bool half = strcmp(ckpt, "half") == 0;
-	if (half)
-		ckpt = "full";
+	/* torchtitan's selective checkpointing: every second block again, or op by op. */
+	const bool half = strcmp(ckpt, "half") == 0, by_op = strcmp(ckpt, "op") == 0;
+	if (half || by_op)
+		ckpt = half ? "full" : "selective";
 	fprintf(out,
 		"train:\n  stack: %s\n  global_batch: %" PRId64 "\n  micro_batch: %" PRId64
 		"\n  dtype: %s\n  attention: %s\n  recompute: %s\n",
@@ -219,9 +227,15 @@ static enum status write_train(const struct csv *t, size_t row, const struct fra
 		: !recompute_by_fit(t, row, f) ? f->recompute
 		: tight_memory                 ? "full"
 					       : "none");
+	const char *optimizer = csv_get(t, row, "optimizer");
+	if (*optimizer)
+		fprintf(out, "  optimizer: %s\n",
+			optimizer_name(meant[word_of(optimizer, optimizers, COUNT(optimizers))]));
 	if (strcmp(attention, "flash1") == 0 || strcmp(attention, "flash2") == 0)
 		fprintf(out, "  attention_kernel: fa%c\n", attention[5]);
 	write_adapter(t, row, out);
+	if (by_op)
+		fprintf(out, "  recompute_modules: [op]\n");
 	if (half)
 		fprintf(out, "  recompute_layers: %" PRId64 "\n", whole(t, row, "n_layers", 2) / 2);
 	if (f->reduces_narrow && !*csv_get(t, row, "param_dtype"))
@@ -340,6 +354,8 @@ static enum status predict_as(const struct csv *t, size_t row, const struct fram
 			c->stack.interval = 0;
 		if (f->loss_B > 0)
 			c->stack.memory.loss_B = f->loss_B;
+		if (f->loss_tensor_B > 0)
+			c->stack.memory.loss_tensor_B = f->loss_tensor_B;
 		if (f->logit_B > 0)
 			c->stack.logit_B = f->logit_B;
 		*network = s.network;

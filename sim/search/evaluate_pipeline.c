@@ -68,8 +68,8 @@ static void memory_config(const struct config *c, struct config *out)
 {
 	const enum schedule kind = c->parallel.schedule;
 	const bool grouped = schedule_traits[kind].grouped;
-	const int64_t usual = c->train.recompute != REC_FULL ? 3
-	                      : grouped                      ? 4
+	const int64_t usual = !train_reruns_blocks(&c->train) ? 3
+	                      : grouped                       ? 4
 	                                : 6; /* where little is kept, the peak moves to the end of the
 	                                        warm-up as stages grow in number */
 	const int64_t stages = c->parallel.pipeline < usual ? c->parallel.pipeline : usual, chunks = grouped ? 2 : 1,
@@ -243,7 +243,7 @@ static int64_t message_elements(const struct config *c)
 static double unacknowledged_B(const struct config *c, const struct block_pieces *b, const struct memory_pieces *mem,
 	double kept_B)
 {
-	const double more = c->train.recompute == REC_FULL && !c->parallel.sequence_parallel
+	const double more = train_reruns_blocks(&c->train) && !c->parallel.sequence_parallel
 	                            ? kept_B / in_flight_B(c, b) - mem->in_flight
 	                            : 0;
 	return more > 0 ? more * (double)message_elements(c) * dtype_bytes(dtype_stored(c->train.dtype)) : 0;

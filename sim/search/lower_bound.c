@@ -409,8 +409,8 @@ enum status lower_bound_of(struct evaluator *v, const struct config *c, struct p
 	}
 	if (!strategy_has(p->strategy, STRATEGY_UNITS)) /* layers may be in other buckets, and more of them in one */
 		comm.layer_s = comm.layer_again_s = 0;
-	if (p->pipeline > 1 && !p->reshard_after_forward) /* gathered once, for all micro-batches */
-		comm.layer_again_s -= comm.gather_s;
+	else if (p->pipeline > 1) /* reduced once for all micro-batches, and gathered once where units stay whole */
+		comm.layer_again_s = p->reshard_after_forward ? comm.gather_s : 0;
 	const double devices_s = pipeline_s(c, &own.layer, &own.head, &comm) *
 	                         stragglers_slowdown(v->m, (c->ranks + per - 1) / per);
 	out->step_s = fmax(devices_s, host_s(c, own.host_s));

@@ -101,6 +101,8 @@ static void add_sinks(struct builder *b, const struct acts *a)
 
 static void attention_core(struct builder *b, struct acts *a)
 {
+	if (b->recomputing && build_saves_ops(b))
+		return;
 	a->lse = a->probs = a->att_heads = NONE;
 	if (b->c->train.attention == ATT_FLASH) {
 		a->lse = build_fp32(b, b->c->train.micro_batch * b->heads * b->seq);
@@ -192,7 +194,10 @@ static int32_t mlp_branch(struct builder *b, struct acts *a, int32_t normed)
 		return moe_forward(b, a, normed);
 	const struct mlp_layers dense = mlp_dense(b);
 	int32_t out = mlp_forward(b, &dense, &a->mlp, normed, !build_ends_early(b));
-	return build_ends_early(b) ? NONE : tp_reduce(b, out, "fc2");
+	if (build_ends_early(b))
+		return NONE;
+	save_unread(b, SAVED_FC2_ROWS, b->sequence_parallel ? b->rows * b->m->hidden : 0);
+	return tp_reduce(b, out, "fc2");
 }
 
 static int32_t residual_add(struct builder *b, int32_t x, int32_t y, enum param_kind bias)
@@ -323,6 +328,17 @@ static int32_t cross_block(struct builder *b, struct acts *a)
 	return build_ends_early(b) ? NONE : residual_add(b, a->x_mid, mlp, PARAM_FC2_B);
 }
 
+/* Returns attention's complete rows without PROJ's bias. Their reduce-scatter may be saved. */
+static int32_t attention_rows(struct builder *b, struct acts *a)
+{
+	const int32_t saved = saved_buffer(b, SAVED_PROJ_ROWS);
+	int32_t full = attention_forward(b, a, a->n1, saved == NONE || saved_runs_unread(b));
+	if (saved != NONE)
+		return saved;
+	full = tp_reduce(b, full, "proj");
+	return b->sequence_parallel ? save_buffer(b, SAVED_PROJ_ROWS, full) : full;
+}
+
 static int32_t forward(struct builder *b, int32_t x_in, struct acts *a)
 {
 	const bool crosses = model_layer_kind(b->m, b->layer) == LAYER_CROSS;
@@ -356,7 +372,7 @@ static int32_t forward(struct builder *b, int32_t x_in, struct acts *a)
 	a->n1 = build_norm(b, "norm1", x_in, PARAM_NORM1_W, &a->stats1);
 	if (b->m->parallel_residual)
 		return parallel_block(b, a);
-	int32_t att = tp_reduce(b, attention_forward(b, a, a->n1, true), "proj");
+	int32_t att = attention_rows(b, a);
 	add_and_norm(b, x_in, att, PARAM_PROJ_B, PARAM_NORM2_W, &a->x_mid, &a->n2, &a->stats2);
 	int32_t mlp = mlp_branch(b, a, a->n2);
 	return build_ends_early(b) ? NONE : residual_add(b, a->x_mid, mlp, PARAM_FC2_B);
@@ -403,6 +419,8 @@ int32_t block_forward(struct builder *b, int32_t x_in, struct acts *a)
 	int32_t out = forward(b, x_in, a);
 	if (b->c->train.recompute == REC_SELECTIVE)
 		forget(b, a);
+	if (b->recomputing)
+		saved_release(b);
 	return out;
 }
 

@@ -57,6 +57,25 @@ int64_t build_act_width(const struct builder *b, int64_t ffn);
 void build_activation(struct builder *b, int64_t rows, int64_t ffn, struct mlp_acts *a, bool again);
 int32_t build_activation_grad(struct builder *b, int64_t rows, int64_t ffn, struct mlp_acts *a, int32_t dg);
 
+/* ---- saved.c: what recompute_modules op saves ---- */
+
+/* True where b->layer recomputes op by op. */
+bool build_saves_ops(const struct builder *b);
+/* Returns the columns of a product that are made now: all, or in a recomputed block those that were not saved. */
+int64_t saved_again_cols(const struct builder *b, const struct linear *l);
+/* Saves what the policy wants of a product's result. whole: the buffer that has nothing else; NONE: there is none. */
+void saved_product(struct builder *b, const struct linear *l, int32_t whole);
+/* Return what the first pass saved, while the block is recomputed; else NONE. */
+int32_t saved_product_buffer(const struct builder *b, const struct linear *l);
+int32_t saved_buffer(const struct builder *b, enum saved_place place);
+/* Saves a collective's result, and returns it. */
+int32_t save_buffer(struct builder *b, enum saved_place place, int32_t buffer);
+/* Holds elements of a result that nothing reads, where the framework keeps it all the same. */
+void save_unread(struct builder *b, enum saved_place place, int64_t elements);
+/* True where the framework runs products again whose results nothing reads. */
+bool saved_runs_unread(const struct builder *b);
+void saved_release(struct builder *b);
+
 /* ---- latent.c: multi-head latent attention in place of one product for Q, K and V ---- */
 
 /* Returns the rows of Q, K and V, given the normed rows of the block's input. */

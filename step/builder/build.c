@@ -295,11 +295,11 @@ static enum status builder_init(struct builder *b, const struct config *c, struc
 	b->vocab = model_padded_vocab(&c->model, b->tensor) / b->tensor;
 	const bool shares = b->dp > 1 || p->mesh.size[p->mesh.experts] > 1; /* any bucket */
 	b->gathers = strategy_has(c->parallel.strategy, STRATEGY_CUTS_WEIGHTS) && shares;
-	b->shards_gradients = strategy_has(c->parallel.strategy, STRATEGY_CUTS_GRADIENTS) && shares;
+	b->shards_gradients = parallel_reduces_each(&c->parallel) && shares;
 	b->act = dtype_stored(c->train.dtype);
 	b->weight = dtype_stored(c->train.param_dtype);
 	b->grad = dtype_stored(c->train.grad_dtype);
-	b->written_grad = b->gathers ? b->act : b->grad;
+	b->written_grad = b->gathers && b->shards_gradients ? b->act : b->grad;
 	b->reduce = dtype_stored(c->train.reduce_dtype);
 	b->layer = b->micro = NONE;
 	b->gradient_copies = NONE;

@@ -125,7 +125,8 @@ void vocabulary_forward(struct builder *b, struct head_acts *a, int32_t normed, 
 		a->capped = build_act(b, b->tokens, b->vocab);
 		build_on(b, cap_op(b, OP_SOFTCAP), a->logits, a->capped);
 	}
-	double more_B = b->c->stack.memory.loss_B - dtype_bytes(b->act);
+	const struct stack_memory *mem = &b->c->stack.memory;
+	double more_B = mem->loss_B + (b->tensor > 1 ? mem->loss_tensor_B : 0) - dtype_bytes(b->act);
 	int32_t copies = build_hold(b, COMP_ACTIVATIONS, (double)(b->tokens * b->vocab) * (more_B > 0 ? more_B : 0),
 		"logit copies");
 	if (b->tensor > 1)

@@ -110,8 +110,8 @@ static int32_t up(struct builder *b, int32_t q_in, int32_t kv_in, int32_t latent
 	int32_t qkv = build_act(b, b->tokens, linear_qkv(b).out);
 	build_linear_at(b, &q.up, q_in, view_of(qkv));
 	int32_t values = build_linear(b, &kv.up, kv_in);
-	rotate(b, qkv, 0);
 	make_keys(b, latent, values, qkv);
+	rotate(b, qkv, 0);
 	return qkv;
 }
 

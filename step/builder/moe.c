@@ -93,16 +93,18 @@ static int64_t travelling(enum dtype dt, int64_t elements)
 	return dt == DT_FP8 ? elements + elements / SCALED * (int64_t)sizeof(float) : elements;
 }
 
-static int32_t exchange(struct builder *b, int32_t buffer, enum dtype dt, const char *what)
+/* place: where a block that recomputes op by op saves what arrives; SAVED_COUNT: nowhere. */
+static int32_t exchange(struct builder *b, int32_t buffer, enum dtype dt, const char *what, enum saved_place place)
 {
-	if (b->c->parallel.expert == 1)
-		return buffer;
+	const int32_t saved = place < SAVED_COUNT ? saved_buffer(b, place) : NONE;
+	if (b->c->parallel.expert == 1 || saved != NONE)
+		return saved != NONE ? saved : buffer;
 	const int64_t n = travelling(dt, slots_of(b) * b->m->hidden);
 	struct op op = build_collective(b, COLL_ALLTOALL, DIM_EP, LANE_MODEL_COMM, dt, n, what, NONE);
 	op.collective.crossing = travelling(dt, crossing(b));
 	int32_t out = build_buffer(b, COMP_ACTIVATIONS, dt, n, false);
 	build_on(b, op, buffer, out);
-	return out;
+	return place < SAVED_COUNT ? save_buffer(b, place, out) : out;
 }
 
 /* Among the ranks that cut an expert. */
@@ -140,7 +142,7 @@ static int32_t widened(struct builder *b, int32_t narrow, const char *what)
 	return wide;
 }
 
-static int32_t to_experts(struct builder *b, int32_t slots, const char *what)
+static int32_t to_experts(struct builder *b, int32_t slots, const char *what, enum saved_place place)
 {
 	const int64_t n = slots_of(b) * b->m->hidden;
 	const bool fp8 = b->c->parallel.dispatch_dtype == DT_FP8 && senders(b) > 1;
@@ -150,16 +152,17 @@ static int32_t to_experts(struct builder *b, int32_t slots, const char *what)
 		sent = build_buffer(b, COMP_ACTIVATIONS, dt, travelling(dt, n), false);
 		build_cast(b, view_of(slots), b->act, view_of(sent), dt, n, what);
 	}
-	const int32_t received = exchange_cut(b, COLL_ALL_GATHER, exchange(b, sent, dt, what), dt, what);
+	const int32_t received = exchange_cut(b, COLL_ALL_GATHER, exchange(b, sent, dt, what, place), dt, what);
 	take_turns(b);
 	const int32_t sorted = swap(b, received, dt, senders(b), local_experts(b));
 	return fp8 ? widened(b, sorted, what) : sorted;
 }
 
-static int32_t from_experts(struct builder *b, int32_t rows, const char *what)
+static int32_t from_experts(struct builder *b, int32_t rows, const char *what, enum saved_place place)
 {
 	const int32_t sorted = swap(b, rows, b->act, local_experts(b), senders(b));
-	const int32_t back = exchange(b, exchange_cut(b, COLL_REDUCE_SCATTER, sorted, b->act, what), b->act, what);
+	const int32_t back = exchange(b, exchange_cut(b, COLL_REDUCE_SCATTER, sorted, b->act, what), b->act, what,
+		place);
 	take_turns(b);
 	return back;
 }
@@ -223,10 +226,10 @@ static void experts_forward(struct builder *b, struct acts *a, int32_t normed)
 	const struct linear fc1 = expert_fc1(b), fc2 = expert_fc2(b);
 	int32_t sent = build_act(b, slots_of(b), b->m->hidden);
 	build_on(b, slots_op(b, OP_DISPATCH, "dispatch"), normed, a->moe.taken, sent);
-	a->moe.in = to_experts(b, sent, "dispatch");
+	a->moe.in = to_experts(b, sent, "dispatch", SAVED_DISPATCH);
 	a->mlp.h = build_linear(b, &fc1, a->moe.in);
 	build_activation(b, received_slots(b), fc2.in, &a->mlp, build_recomputes_part(b, REC_MOE | REC_MOE_ACT));
-	a->moe.out = from_experts(b, build_linear(b, &fc2, a->mlp.g), "combine");
+	a->moe.out = from_experts(b, build_linear(b, &fc2, a->mlp.g), "combine", SAVED_COMBINE);
 }
 
 /* Appends out (+)= the sum of each token's slots. */
@@ -266,7 +269,7 @@ void moe_again_shared(struct builder *b, struct acts *a)
 static int32_t experts_backward(struct builder *b, struct acts *a, int32_t dy)
 {
 	const struct linear fc1 = expert_fc1(b), fc2 = expert_fc2(b);
-	int32_t dout = to_experts(b, dy, "combine grad"), dg = build_linear_grad(b, &fc2, dout);
+	int32_t dout = to_experts(b, dy, "combine grad", SAVED_COUNT), dg = build_linear_grad(b, &fc2, dout);
 	if (build_recomputes_part(b, REC_MOE_ACT) && !build_recomputes_part(b, REC_MOE)) {
 		b->recomputing = true;
 		build_activation(b, received_slots(b), fc2.in, &a->mlp, true);
@@ -276,7 +279,7 @@ static int32_t experts_backward(struct builder *b, struct acts *a, int32_t dy)
 	int32_t dh = build_activation_grad(b, received_slots(b), fc2.in, &a->mlp, dg),
 		dx = build_linear_grad(b, &fc1, dh);
 	build_weight_grad(b, &fc1, dh, a->moe.in);
-	return from_experts(b, dx, "dispatch grad");
+	return from_experts(b, dx, "dispatch grad", SAVED_COUNT);
 }
 
 /* The gradient of the normed rows by way of the router. */

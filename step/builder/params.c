@@ -325,7 +325,7 @@ static void store_bucket(struct builder *b, int32_t i)
 	struct bucket *k = &b->r->buckets.at[i];
 	const enum strategy s = b->c->parallel.strategy;
 	k->shards = strategy_has(s, STRATEGY_CUTS_STATES) && (k->trained || b->gathers) ? b->p->mesh.size[k->along] : 1;
-	const bool whole_gradients = (k->shards == 1 && !b->gathers) || !strategy_has(s, STRATEGY_CUTS_GRADIENTS);
+	const bool whole_gradients = (k->shards == 1 && !b->gathers) || !parallel_reduces_each(&b->c->parallel);
 	k->padded = (uint64_t)padded_to((int64_t)k->elements, k->shards);
 	store_wide(b, k);
 	store_weights(b, k);

@@ -230,7 +230,7 @@ bool build_runs_again(const struct builder *b, int64_t layer)
 
 bool build_recomputes(const struct builder *b, int64_t layer)
 {
-	return b->c->train.recompute == REC_FULL && build_runs_again(b, layer);
+	return train_reruns_blocks(&b->c->train) && build_runs_again(b, layer);
 }
 
 static void forward(struct builder *b, const struct action *a)

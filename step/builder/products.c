@@ -92,20 +92,33 @@ static void lora_weight_grad(struct builder *b, const struct linear *l, int32_t 
 	build_weight_grad(b, &down, b->lora_grad[place], x);
 }
 
-void build_linear_at(struct builder *b, const struct linear *l, int32_t x, struct view y)
+static void linear_at(struct builder *b, const struct linear *l, int32_t x, struct view y)
 {
 	struct view w = weight_of(b, b->layer, l->w), bias = weight_of(b, b->layer, l->bias);
+	const int64_t cols = saved_again_cols(b, l);
 	bool epilogue = b->c->train.fused;
-	product(b, l, OP_TRANS_B, l->rows, l->out, l->in, b->act, view_of(x), w, epilogue ? bias : view_of(NONE), y);
+	if (cols == 0)
+		return;
+	product(b, l, OP_TRANS_B, l->rows, cols, l->in, b->act, view_of(x), w, epilogue ? bias : view_of(NONE), y);
 	if (!epilogue && bias.buffer >= 0)
-		build_with(b, build_matrix(b, OP_BIAS, l->what, l->rows, l->out), y, bias);
+		build_with(b, build_matrix(b, OP_BIAS, l->what, l->rows, cols), y, bias);
 	lora_forward(b, l, x, y);
+}
+
+void build_linear_at(struct builder *b, const struct linear *l, int32_t x, struct view y)
+{
+	linear_at(b, l, x, y);
+	saved_product(b, l, NONE);
 }
 
 int32_t build_linear(struct builder *b, const struct linear *l, int32_t x)
 {
+	const int32_t saved = saved_product_buffer(b, l);
+	if (saved != NONE)
+		return saved;
 	int32_t y = build_act(b, all_rows(l), l->out);
-	build_linear_at(b, l, x, view_of(y));
+	linear_at(b, l, x, view_of(y));
+	saved_product(b, l, y);
 	return y;
 }
 

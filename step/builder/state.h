@@ -89,6 +89,14 @@ struct conv_stem {
 	int32_t active, taken;
 };
 
+/* What recomputation op by op saves (saved.c): products, and rows behind a collective. */
+#define SAVED_PRODUCTS 10
+enum saved_place { SAVED_PROJ_ROWS = SAVED_PRODUCTS, SAVED_FC2_ROWS, SAVED_DISPATCH, SAVED_COMBINE, SAVED_COUNT };
+struct saved {
+	int32_t buffer[SAVED_COUNT]; /* results that the recomputed block reads */
+	int32_t held[SAVED_COUNT];   /* held: columns of results, and results that nothing reads */
+};
+
 #define LORA_PRODUCTS 4
 #define OFFLOADED_ACTS 28
 
@@ -113,6 +121,7 @@ struct acts {
 	int32_t kept_rotated;         /* held: rotated copies of queries and keys */
 	int32_t kept_masks;           /* held: dropout masks */
 	int32_t kept_scores;          /* held: masks of stored scores, and the scores after dropout */
+	struct saved saved;
 };
 
 /* A layer's product y = x W^T + bias, W [out, in]. `what` names its ops. */

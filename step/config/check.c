@@ -72,6 +72,9 @@ static enum status check_modules(const struct config *c, struct error *e)
 	const struct train *t = &c->train;
 	const struct model *m = &c->model;
 	const struct layer_counts layers = model_layer_counts(m);
+	const bool plain = model_has_attention(m) && !m->post_norm && m->branch_norm == BRANCH_NORM_NONE &&
+	                   !m->parallel_residual && !m->adaptive_norm && !m->layer_pattern[0] &&
+	                   m->encoder_layers == 0 && !model_is_conv(m);
 	const bool dense = layers.of[LAYER_DENSE] + layers.of[LAYER_MLP] + layers.of[LAYER_CROSS] > 0,
 		   normed = !m->post_norm && m->branch_norm != BRANCH_NORM_REORDERED;
 	const struct {
@@ -83,7 +86,11 @@ static enum status check_modules(const struct config *c, struct error *e)
 		{REC_MLA_UP_PROJ, m->kv_lora_rank > 0, "latent attention (model.kv_lora_rank)"},
 		{REC_MLP, dense, "a layer without experts"},
 		{REC_MOE | REC_MOE_ACT, m->experts > 0, "experts (model.experts)"},
-		{REC_SHARED_EXPERTS, m->shared_experts > 0, "shared experts (model.shared_experts)"}};
+		{REC_SHARED_EXPERTS, m->shared_experts > 0, "shared experts (model.shared_experts)"},
+		{REC_OP, plain, "blocks of a norm, attention, a norm and an MLP or experts, one after the other"},
+		{REC_OP, t->recompute_modules == REC_OP, "no other module beside it"},
+		{REC_OP, t->attention == ATT_FLASH, "train.attention flash"},
+		{REC_OP, t->offload != OFF_ACTIVATIONS, "activations that stay on the device (train.offload)"}};
 	if (t->recompute_modules == AUTO)
 		return ST_OK;
 	if (t->recompute != REC_SELECTIVE)

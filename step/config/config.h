@@ -41,7 +41,8 @@ enum recompute_module {
 	REC_MLP = 16,            /* a dense MLP */
 	REC_MOE = 32,            /* a layer of experts, with its router and its exchanges */
 	REC_SHARED_EXPERTS = 64, /* of that, the shared ones */
-	REC_MODULE_COUNT = 7
+	REC_OP = 128,            /* no module: the block op by op, as torchtitan (step/builder/saved.c) */
+	REC_MODULE_COUNT = 8
 };
 enum offload { OFF_NONE, OFF_OPTIMIZER, OFF_OPTIMIZER_PARAMS, OFF_ACTIVATIONS, OFF_COUNT };
 enum compression { COMPRESS_NONE, COMPRESS_BF16, COMPRESS_FP16, COMPRESS_COUNT };
@@ -266,5 +267,11 @@ const char *mesh_dim_name(enum mesh_dim d);
 const char *recompute_name(enum recompute r);
 /* Returns whether selective recomputation runs any of these modules again: bits of enum recompute_module. */
 bool train_recomputes(const struct train *t, int modules);
+/* Returns whether every micro-batch reduces its own gradients: those that a rank stores a part of. Not with units and a
+ * pipeline, which sums whole gradients until the last one (torch/distributed/pipelining/stage.py,
+ * backward_maybe_with_nosync: set_requires_gradient_sync(False)). */
+bool parallel_reduces_each(const struct parallel *p);
+/* Returns whether a recomputed block keeps its input alone, and what recompute_modules op saves. */
+bool train_reruns_blocks(const struct train *t);
 
 #endif

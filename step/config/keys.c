@@ -44,7 +44,7 @@ WORDS(attention_kernel, KERNEL_COUNT + 1, {"auto", KERNEL_AUTO}, {"fa1", KERNEL_
 WORDS(recompute, REC_COUNT, {"none", REC_NONE}, {"selective", REC_SELECTIVE}, {"full", REC_FULL});
 WORDS(recompute_modules, REC_MODULE_COUNT, {"core_attn", REC_CORE_ATTN}, {"layernorm", REC_LAYERNORM},
 	{"mla_up_proj", REC_MLA_UP_PROJ}, {"moe_act", REC_MOE_ACT}, {"mlp", REC_MLP}, {"moe", REC_MOE},
-	{"shared_experts", REC_SHARED_EXPERTS});
+	{"shared_experts", REC_SHARED_EXPERTS}, {"op", REC_OP});
 WORDS(offload, OFF_COUNT, {"none", OFF_NONE}, {"optimizer", OFF_OPTIMIZER}, {"optimizer+params", OFF_OPTIMIZER_PARAMS},
 	{"activations", OFF_ACTIVATIONS});
 #define STRATEGY_WORD(id, word, ...) {word, STRAT_##id},
@@ -196,3 +196,11 @@ bool train_recomputes(const struct train *t, int modules)
 	                                                : 0;
 	return t->recompute == REC_SELECTIVE && (chosen & modules);
 }
+
+bool parallel_reduces_each(const struct parallel *p)
+{
+	return strategy_has(p->strategy, STRATEGY_CUTS_GRADIENTS) &&
+	       (p->pipeline == 1 || !strategy_has(p->strategy, STRATEGY_UNITS));
+}
+
+bool train_reruns_blocks(const struct train *t) { return t->recompute == REC_FULL || train_recomputes(t, REC_OP); }

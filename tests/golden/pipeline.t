@@ -184,34 +184,30 @@ A cluster that is not here, in well under a second:
 fsdp inside stages: a block is gathered for each pass, as early as what came before has ended; gradients go with each micro-batch.
 
     $ stepsim predict $ROOT/configs/fsdp-tiny.yaml --set cluster.system=dgx-h100 --set cluster.gpus_per_node=4 --set parallel.pipeline=2 --set train.global_batch=8 --dump-program | grep -E '^role|^stage|^bucket|weights|grads|activations'
-    role 0: 2 ranks, 71 ops, 66 buffers, 2 buckets, 7 parameters
+    role 0: 2 ranks, 66 ops, 62 buffers, 2 buckets, 7 parameters
     bucket 0: 246016 elements, padded 246016, 2 shards
     bucket 1: 65536 elements, padded 65536, 2 shards
-         1 comm       weights forward all_gather bucket 1 mb0 [65536] in:r=4+0 out:w=10+0
-         2 comm       weights forward all_gather bucket 0 mb0 [246016] in:r=0+0 out:w=11+0
-        14 send_next  L1 activations forward send mb0 to stage 1 [16384] in:r=25+0 after 13
-        17 comm       weights forward all_gather bucket 0 mb1 [246016] in:r=0+0 out:w=28+0 after 13
-        29 send_next  L1 activations forward send mb1 to stage 1 [16384] in:r=42+0 after 28
-        31 comm       weights backward all_gather bucket 0 mb0 [246016] in:r=0+0 out:w=44+0
-        45 comm       L0 grads backward reduce_scatter bucket 0 mb0 [246016] in:r=46+0 out:w=1+0 after 44
-        48 comm       grads backward reduce_scatter bucket 1 mb0 [65536] in:r=53+0 out:w=5+0 after 47
-        49 comm       weights backward all_gather bucket 0 mb1 [246016] in:r=0+0 out:w=54+0
-        63 comm       L0 grads backward reduce_scatter bucket 0 mb1 [246016] in:r=56+0 out:w=63+0 after 62
-        66 comm       grads backward reduce_scatter bucket 1 mb1 [65536] in:r=64+0 out:w=65+0 after 65
-    role 1: 2 ranks, 78 ops, 75 buffers, 2 buckets, 8 parameters
+         1 comm       weights forward all_gather bucket 1 mb0 [65536] in:r=5+0 out:w=12+0
+         2 comm       weights forward all_gather bucket 0 mb0 [246016] in:r=0+0 out:w=13+0
+        14 send_next  L1 activations forward send mb0 to stage 1 [16384] in:r=27+0 after 13
+        17 comm       weights forward all_gather bucket 0 mb1 [246016] in:r=0+0 out:w=30+0 after 13
+        29 send_next  L1 activations forward send mb1 to stage 1 [16384] in:r=44+0 after 28
+        31 comm       weights backward all_gather bucket 0 mb0 [246016] in:r=0+0 out:w=46+0
+        47 comm       weights backward all_gather bucket 0 mb1 [246016] in:r=0+0 out:w=54+0
+        61 comm       L0 grads backward reduce_scatter bucket 0 mb1 [246016] in:r=1+0 out:w=2+0 after 60
+        63 comm       grads backward reduce_scatter bucket 1 mb1 [65536] in:r=6+0 out:w=7+0 after 62
+    role 1: 2 ranks, 74 ops, 71 buffers, 2 buckets, 8 parameters
     bucket 0: 246016 elements, padded 246016, 2 shards
     bucket 1: 65664 elements, padded 65664, 2 shards
-         1 recv_prev  L1 activations forward recv mb0 from stage 0 [16384] out:w=10+0 after 0
-         3 comm       weights forward all_gather bucket 1 mb0 [65664] in:r=4+0 out:w=12+0 after 0
-         4 comm       weights forward all_gather bucket 0 mb0 [246016] in:r=0+0 out:w=13+0
-        18 recv_prev  L1 activations forward recv mb1 from stage 0 [16384] out:w=30+0 after 17
-        19 comm       weights backward all_gather bucket 0 mb0 [246016] in:r=0+0 out:w=31+0
-        36 comm       L1 grads backward reduce_scatter bucket 0 mb0 [246016] in:r=36+0 out:w=1+0 after 35
-        37 comm       L1 grads backward reduce_scatter bucket 1 mb0 [65664] in:r=33+0 out:w=5+0
-        40 comm       weights forward all_gather bucket 0 mb1 [246016] in:r=0+0 out:w=44+0
-        54 comm       weights backward all_gather bucket 0 mb1 [246016] in:r=0+0 out:w=61+0
-        71 comm       L1 grads backward reduce_scatter bucket 0 mb1 [246016] in:r=66+0 out:w=73+0 after 70
-        72 comm       L1 grads backward reduce_scatter bucket 1 mb1 [65664] in:r=63+0 out:w=74+0
+         1 recv_prev  L1 activations forward recv mb0 from stage 0 [16384] out:w=12+0 after 0
+         3 comm       weights forward all_gather bucket 1 mb0 [65664] in:r=5+0 out:w=14+0 after 0
+         4 comm       weights forward all_gather bucket 0 mb0 [246016] in:r=0+0 out:w=15+0
+        18 recv_prev  L1 activations forward recv mb1 from stage 0 [16384] out:w=32+0 after 17
+        19 comm       weights backward all_gather bucket 0 mb0 [246016] in:r=0+0 out:w=33+0
+        38 comm       weights forward all_gather bucket 0 mb1 [246016] in:r=0+0 out:w=44+0 after 35
+        52 comm       weights backward all_gather bucket 0 mb1 [246016] in:r=0+0 out:w=61+0
+        69 comm       L1 grads backward reduce_scatter bucket 0 mb1 [246016] in:r=1+0 out:w=2+0 after 68
+        70 comm       L1 grads backward reduce_scatter bucket 1 mb1 [65664] in:r=6+0 out:w=7+0
 
 Kept after forward, once a step.
 

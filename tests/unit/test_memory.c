@@ -258,6 +258,85 @@ static void test_modules(void)
 	}
 }
 
+/* Columns x rows of the weights of all products that the first role runs again, of a layer and micro-batch. */
+static double again(const struct config *c)
+{
+	struct program *p = built(c);
+	const struct role *r = &p->roles[0];
+	double sum = 0;
+	for (size_t i = 0; i < r->ops.n; i++)
+		if (r->ops.at[i].kind == OP_GEMM && r->ops.at[i].flags & OP_RECOMPUTED)
+			sum += (double)(r->ops.at[i].gemm.n * r->ops.at[i].gemm.k);
+	program_destroy(p);
+	return sum / (double)(c->model.layers * c->micro_batches);
+}
+
+/* Op by op: of Q, K, V, PROJ, FC1 (as gate and up where it is gated) and FC2 every second product is run again, and
+ * the last one never. Of a token a layer keeps its input, Q, V, attention's output with an fp32 sum a head, and FC1's
+ * first half: all of it where it is not gated. Eager PyTorch keeps the result of a saved FC2 too. */
+static void test_ops(void)
+{
+	static const struct {
+		enum mlp mlp;
+		bool fused;
+		double kept, again; /* in units of hidden, and of its square; ffn_hidden is 4 of them */
+	} cases[] = {{MLP_GELU, true, 8, 2}, {MLP_GELU, false, 8, 2}, {MLP_SWIGLU, true, 8, 6},
+		{MLP_SWIGLU, false, 9, 6}};
+	struct config c = tiny(12);
+	c.train.recompute = REC_SELECTIVE;
+	c.train.recompute_modules = REC_OP;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		c.model.mlp = cases[i].mlp;
+		c.train.fused = cases[i].fused;
+		CU_ASSERT_DOUBLE_EQUAL(layer_B(c), TOKENS * (2.0 * 256 * cases[i].kept + 4 * 8), 1);
+		CU_ASSERT_DOUBLE_EQUAL(again(&c), cases[i].again * 256 * 256, 0);
+	}
+	/* The reduce-scatter behind PROJ is saved. So a compiler does not run PROJ again; of what is left each of two
+	 * tensor ranks has half. */
+	c.parallel.data = c.parallel.shard = 1;
+	c.parallel.tensor = 2;
+	c.parallel.sequence_parallel = true;
+	CU_ASSERT_DOUBLE_EQUAL(again(&c), 6 * 256 * 256 / 2, 0);
+	/* input, Q, V, attention, gate, PROJ's rows; and all rows of FC2's product with this rank's of its sum */
+	CU_ASSERT_DOUBLE_EQUAL(layer_B(c), TOKENS * (2.0 * 256 * (9.0 / 2 + 1 + 0.5) + 4 * 8 / 2), 1);
+	c.train.fused = true;
+	CU_ASSERT_DOUBLE_EQUAL(again(&c), 5 * 256 * 256 / 2, 0);
+	CU_ASSERT_DOUBLE_EQUAL(layer_B(c), TOKENS * (2.0 * 256 * 9 / 2 + 4 * 8 / 2), 1);
+}
+
+/* Units under a pipeline: gathered weights and whole gradients are kept until the last micro-batch, which alone is
+ * reduced (torch/distributed/pipelining/stage.py). So the memory of a stage does not depend on what data parallelism
+ * cuts, but for its parts of the states. */
+static void test_units_in_a_pipeline(void)
+{
+	struct config c = tiny(8);
+	c.train.master_weights = false;
+	c.train.param_dtype = c.train.grad_dtype = c.train.reduce_dtype = DT_FP32;
+	c.parallel.strategy = STRAT_FSDP;
+	c.parallel.reshard_after_forward = false;
+	c.parallel.data = c.parallel.shard = 2;
+	c.parallel.pipeline = 2;
+	c.micro_batches = 4;
+	c.train.global_batch = 2 * 4 * c.train.micro_batch;
+	c.ranks = 4;
+	struct program *p = built(&c);
+	const struct role *r = &p->roles[0];
+	double elements = 0;
+	int64_t scatters = 0, gathers = 0;
+	for (size_t i = 0; i < r->buckets.n; i++)
+		elements += (double)r->buckets.at[i].padded;
+	for (size_t i = 0; i < r->ops.n; i++) {
+		scatters += r->ops.at[i].kind == OP_COLLECTIVE && r->ops.at[i].coll == COLL_REDUCE_SCATTER;
+		gathers += r->ops.at[i].kind == OP_COLLECTIVE && r->ops.at[i].coll == COLL_ALL_GATHER;
+	}
+	CU_ASSERT_EQUAL(scatters, (int64_t)r->buckets.n);
+	CU_ASSERT_EQUAL(gathers, (int64_t)r->buckets.n);
+	program_destroy(p);
+	const struct layout l = peak(&c);
+	CU_ASSERT_DOUBLE_EQUAL((double)l.peak_component_B[COMP_GRADIENTS] / (elements * 4 * 1.5), 1, 1e-3);
+	CU_ASSERT((double)l.peak_component_B[COMP_BUFFERS] >= 0.95 * elements * 2); /* gathered, in bf16 */
+}
+
 /* Over the step: from the states alone, up to the peak, and back to what a step begins with. */
 static void test_over_time(void)
 {
@@ -287,4 +366,5 @@ static void test_over_time(void)
 
 UNIT_MAIN("memory", {"over the step", test_over_time}, {"each term", test_terms}, {"lives", test_lives},
 	{"model states", test_states}, {"stored", test_stored}, {"activations", test_activations},
-	{"activations by module", test_modules})
+	{"activations by module", test_modules}, {"activations op by op", test_ops},
+	{"units in a pipeline", test_units_in_a_pipeline})
