@@ -55,47 +55,64 @@ static bool cgroup_left(const char *folder, const char *limit_file, const char *
 	return true;
 }
 
-/* The folder of this process's cgroup below `mount`: the line of /proc/self/cgroup that begins after `tag` ("0::" for
- * version 2, ":memory:" for 1). */
-static bool cgroup_folder(const char *mount, const char *tag, char *folder, size_t size)
+/* A folder of cgroups; `top` characters of it are the mount's, with the root before it. */
+struct cgroup {
+	char folder[PATH_MAX_LEN];
+	size_t top;
+};
+
+/* Finds this process's cgroup below `mount`: the line of /proc/self/cgroup that begins after `tag` ("0::" for version
+ * 2,
+ * ":memory:" for 1). */
+static bool cgroup_find(const char *root, const char *mount, const char *tag, struct cgroup *out)
 {
-	char *text = NULL;
+	char path[PATH_MAX_LEN], *text = NULL;
 	size_t len;
 	struct error ignored = {0};
-	if (file_read("/proc/self/cgroup", FILE_LIMIT_B, &text, &len, &ignored))
+	snprintf(path, sizeof path, "%s/proc/self/cgroup", root);
+	if (file_read(path, FILE_LIMIT_B, &text, &len, &ignored))
 		return false;
 	const char *at = strstr(text, tag);
 	if (at) {
 		at += strlen(tag);
 		size_t n = strcspn(at, "\n");
-		snprintf(folder, size, "%s%.*s", mount, (int)n, at);
+		snprintf(out->folder, sizeof out->folder, "%s%s%.*s", root, mount, (int)n, at);
+		out->top = strlen(root) + strlen(mount);
 	}
 	free(text);
 	return at != NULL;
 }
 
 /* A limit holds at every level up to the mount; inside a container the own folder is often the mount itself. False when
- * `folder` was the mount. */
-static bool level_up(const char *mount, char *folder)
+ * the folder was the mount. */
+static bool level_up(struct cgroup *g)
 {
-	char *slash = strrchr(folder, '/');
-	if (strlen(folder) <= strlen(mount) || !slash)
+	char *slash = strrchr(g->folder, '/');
+	if (strlen(g->folder) <= g->top || !slash)
 		return false;
 	*slash = '\0';
 	return true;
 }
 
-static void cgroup_limits(const char *mount, const char *tag, const char *limit_file, const char *used_file,
-	const char *cache_key, uint64_t *available_B)
+static void cgroup_limits(const char *root, const char *mount, const char *tag, const char *limit_file,
+	const char *used_file, const char *cache_key, uint64_t *available_B)
 {
-	char folder[PATH_MAX_LEN];
-	if (!cgroup_folder(mount, tag, folder, sizeof folder))
+	struct cgroup g;
+	if (!cgroup_find(root, mount, tag, &g))
 		return;
 	do {
 		uint64_t left;
-		if (cgroup_left(folder, limit_file, used_file, cache_key, &left) && left < *available_B)
+		if (cgroup_left(g.folder, limit_file, used_file, cache_key, &left) && left < *available_B)
 			*available_B = left;
-	} while (level_up(mount, folder));
+	} while (level_up(&g));
+}
+
+uint64_t host_memory_under(const char *root, uint64_t available_B)
+{
+	cgroup_limits(root, "/sys/fs/cgroup", "0::", "memory.max", "memory.current", "inactive_file ", &available_B);
+	cgroup_limits(root, "/sys/fs/cgroup/memory", ":memory:", "memory.limit_in_bytes", "memory.usage_in_bytes",
+		"total_inactive_file ", &available_B);
+	return available_B;
 }
 
 enum status host_memory_read(uint64_t *total_B, uint64_t *available_B, struct error *e)
@@ -105,9 +122,7 @@ enum status host_memory_read(uint64_t *total_B, uint64_t *available_B, struct er
 		return error_set(e, ST_RUN, "cannot read the size of memory from /proc/meminfo");
 	*total_B = kB * 1024;
 	*available_B = number_in("/proc/meminfo", "MemAvailable:", &kB) ? kB * 1024 : *total_B;
-	cgroup_limits("/sys/fs/cgroup", "0::", "memory.max", "memory.current", "inactive_file ", available_B);
-	cgroup_limits("/sys/fs/cgroup/memory", ":memory:", "memory.limit_in_bytes", "memory.usage_in_bytes",
-		"total_inactive_file ", available_B);
+	*available_B = host_memory_under("", *available_B);
 	return ST_OK;
 }
 
@@ -148,23 +163,26 @@ static const struct {
 	{"/sys/fs/cgroup/cpu", ":cpuacct,cpu:", "cpu.cfs_quota_us", "cpu.cfs_period_us", ""},
 };
 
-double host_cpu_time(double cores)
+double host_cpu_time_under(const char *root, double cores)
 {
 	for (size_t i = 0; i < COUNT(cpu_limits); i++) {
-		char folder[PATH_MAX_LEN], quota_path[PATH_MAX_LEN + 32], period_path[PATH_MAX_LEN + 32];
-		if (!cgroup_folder(cpu_limits[i].mount, cpu_limits[i].tag, folder, sizeof folder))
+		char quota_path[PATH_MAX_LEN + 32], period_path[PATH_MAX_LEN + 32];
+		struct cgroup g;
+		if (!cgroup_find(root, cpu_limits[i].mount, cpu_limits[i].tag, &g))
 			continue;
 		do {
 			uint64_t quota, period;
-			snprintf(quota_path, sizeof quota_path, "%s/%s", folder, cpu_limits[i].quota_file);
-			snprintf(period_path, sizeof period_path, "%s/%s", folder, cpu_limits[i].period_file);
+			snprintf(quota_path, sizeof quota_path, "%s/%s", g.folder, cpu_limits[i].quota_file);
+			snprintf(period_path, sizeof period_path, "%s/%s", g.folder, cpu_limits[i].period_file);
 			if (number_in(quota_path, "", &quota) &&
 				number_in(period_path, cpu_limits[i].period_key, &period) && period > 0)
 				cores = fmin(cores, (double)quota / (double)period);
-		} while (level_up(cpu_limits[i].mount, folder));
+		} while (level_up(&g));
 	}
 	return cores;
 }
+
+double host_cpu_time(double cores) { return host_cpu_time_under("", cores); }
 
 int64_t host_quota(int64_t cores)
 {

@@ -118,6 +118,10 @@ enum status host_memory_read(uint64_t *total_B, uint64_t *available_B, struct er
 /* `cores`, or fewer where a cgroup of this process has less CPU time than that (cpu.max of version 2, cpu.cfs_quota_us
  * of version 1; at every level up to the mount). */
 double host_cpu_time(double cores);
+/* The same, and the memory that the cgroups leave of `available_B`, of a machine whose /proc and /sys are below `root`.
+ * Cores that a cgroup's cpuset withholds are not here: the kernel takes them out of the affinity mask. */
+double host_cpu_time_under(const char *root, double cores);
+uint64_t host_memory_under(const char *root, uint64_t available_B);
 /* The same in whole cores, at least 1. */
 int64_t host_quota(int64_t cores);
 
