@@ -32,6 +32,12 @@ static int brief(const char *bottleneck)
 	return (int)(n > tail && strcmp(bottleneck + n - tail, end) == 0 ? n - tail : n);
 }
 
+static const char *percent(char text[QUANTITY_MAX], double share)
+{
+	snprintf(text, QUANTITY_MAX, isnan(share) ? "-" : "%.1f %%", 100 * share);
+	return text;
+}
+
 static enum status add_row(struct table *t, const struct sweep *s, const struct sweep_row *r, struct error *e)
 {
 	static const char *const marks[] = {[FIT_NOT] = " (too much)", [FIT_TIGHT] = " (tight)", [FIT_WELL] = ""};
@@ -44,11 +50,11 @@ static enum status add_row(struct table *t, const struct sweep *s, const struct 
 			*c = *c == '|' ? '/' : *c;
 		return table_row(t, e, "%s", line);
 	}
-	snprintf(line + n, LINE - n, "|%lld|%s|%s|%.1f %%|%s|%.1f %%|%s%s|%.*s", (long long)r->ranks,
+	snprintf(line + n, LINE - n, "|%lld|%s|%s|%s|%s|%s|%s%s|%.*s", (long long)r->ranks,
 		quantity_format(q[0], p->time.step_s, UNIT_SECOND), quantity_format(q[1], p->tokens_per_s, UNIT_NONE),
-		100 * p->mfu, quantity_format(q[2], p->time.exposed_comm_s, UNIT_SECOND), 100 * p->time.overlap,
-		quantity_format(q[3], (double)p->memory.total_B, UNIT_BYTE), marks[verdict_fit(&p->memory)],
-		brief(p->bottleneck), p->bottleneck);
+		percent(q[4], p->mfu), quantity_format(q[2], p->time.exposed_comm_s, UNIT_SECOND),
+		percent(q[5], p->time.overlap), quantity_format(q[3], (double)p->memory.total_B, UNIT_BYTE),
+		marks[verdict_fit(&p->memory)], brief(p->bottleneck), p->bottleneck);
 	return table_row(t, e, "%s", line);
 }
 
