@@ -29,7 +29,13 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BEDS = os.path.join(ROOT, "tests/testbed")
 STEPSIM = os.path.join(ROOT, "build/release/stepsim")
 PAGE = os.path.join(ROOT, "docs/clusters.md")
-GOALS = {"step, median": 7, "step, worst": 20, "exposed communication, worst": 10, "collectives, median": 10}
+GOALS = {
+    "step, median": 7,
+    "step, worst": 20,
+    "exposed communication, worst": 10,
+    "collectives, median": 10,
+    "bucket that sweep finds, behind the best": 5,
+}
 COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter")
 STEADY_B = 64 << 10
 
@@ -50,25 +56,24 @@ def steps(model, **cases):
     return {"steps": {name: (model, sets.split()) for name, sets in cases.items()}}
 
 
+def buckets(model, sizes, more=""):
+    """A step with buckets of each size in MiB, and `stepsim sweep` over these."""
+    cases = {f"ddp-bucket-{b}": f"parallel.bucket_mb={b} {more}" for b in sizes}
+    return {**steps(model, **cases), "sweep": (model, more.split(), sizes)}
+
+
 # Place, seconds that it takes about, and its work.
 SLICES = {
     "two-collectives": (TWO, 60, {"sizes": [SMALL, ("4M", "64M", 2)]}),
-    "two-ddp": (TWO, 55, steps("medium", **{f"ddp-bucket-{b}": f"parallel.bucket_mb={b}" for b in (1, 5, 25, 100)})),
+    "two-ddp": (TWO, 55, buckets("medium", (1, 5, 25, 100))),
     "two-fsdp": (
         TWO,
         45,
         steps("medium", **{f"fsdp-prefetch-{n}": f"parallel.strategy=fsdp parallel.prefetch={n}" for n in (0, 1, 2)}),
     ),
     "slow-collectives": (SLOW, 60, {"sizes": [SMALL, ("4M", "16M", 2)]}),
-    "slow-steps": (
-        SLOW,
-        50,
-        steps(
-            "medium",
-            **{f"ddp-bucket-{b}": f"parallel.bucket_mb={b} run.steps=3" for b in (1, 25)},
-            **{"fsdp-prefetch-1": "parallel.strategy=fsdp run.steps=3"},
-        ),
-    ),
+    "slow-ddp": (SLOW, 35, buckets("medium", (1, 25), "run.steps=3")),
+    "slow-fsdp": (SLOW, 20, steps("medium", **{"fsdp-prefetch-1": "parallel.strategy=fsdp run.steps=3"})),
     "uneven-steps": (
         UNEVEN,
         30,
@@ -132,7 +137,17 @@ def commands(name, place, work, folder):
             add(f"{folder}/{name}.{collective}.{k}.json", words)
     for step, (model, more) in work.get("steps", {}).items():
         add(f"{folder}/{name}.{step}.json", [f"{BEDS}/{model}.yaml"], more)
+    if "sweep" in work:
+        model, more, sizes = work["sweep"]
+        told = [w for s in (*sets, *more) for w in ("--set", s)]
+        vary = ["--vary", f"parallel.bucket_mb={','.join(map(str, sizes))}", "-q", "--json", sweep_path(name, folder)]
+        lines.append(" ".join(map(shlex.quote, [STEPSIM, "sweep", f"{BEDS}/{model}.yaml", *told, *vary])) + " >/dev/null")
+        results.append(sweep_path(name, folder))
     return lines, results
+
+
+def sweep_path(name, folder):
+    return f"{folder}/{name}.sweep.json"
 
 
 def run(bed, lines, before):
@@ -253,6 +268,21 @@ def step_rows(name, results):
     return rows
 
 
+def sweep_row(name, folder, steps_):
+    """The bucket that `stepsim sweep` finds, and how far its measured step is behind the best measured one."""
+    found = read(sweep_path(name, folder))
+    key = "parallel.bucket_mb"
+    measured = {r["case"].rpartition("-")[2]: r["measured_s"] for r in steps_ if r["slice"] == name}
+    if not found or not measured:
+        return []
+    best = min(found["results"], key=lambda r: r["prediction"]["step_time_s"])["set"][key]
+    if best not in measured:
+        return []
+    fastest = min(measured, key=measured.get)
+    behind = 100 * (measured[best] / measured[fastest] - 1)
+    return [{"slice": name, "sweep": best, "measured": fastest, "behind": behind}]
+
+
 # How docs/clusters.md calls the beds.
 PLACES = {
     "two": "two hosts at 1 Gb/s",
@@ -284,7 +314,7 @@ def print_tables(collectives, steps_):
         )
 
 
-def judge(collectives, steps_):
+def judge(collectives, steps_, sweeps):
     sizes = [abs(r["error"]) for r in collectives if r["bytes"] >= STEADY_B]
     errors = [abs(r["error"]) for r in steps_]
     exposed = [abs(r["exposed_error"]) for r in steps_]
@@ -293,14 +323,18 @@ def judge(collectives, steps_):
         "step, worst": max(errors, default=None),
         "exposed communication, worst": max(exposed, default=None),
         "collectives, median": statistics.median(sizes) if sizes else None,
+        "bucket that sweep finds, behind the best": max((r["behind"] for r in sweeps), default=None),
     }
-    print(f"\n{'error':<34}{'found':>9}{'goal':>9}")
+    for r in sweeps:
+        words = f"{r['sweep']} MiB, {r['measured']} MiB is the best measured, {r['behind']:.1f} % shorter"
+        print(f"\n{r['slice']}: stepsim sweep finds a bucket of {words}")
+    print(f"\n{'error':<42}{'found':>9}{'goal':>9}")
     for name, goal in GOALS.items():
-        print(f"{name:<34}" + (f"{found[name]:>8.1f}%" if found[name] is not None else f"{'-':>9}") + f"{goal:>8}%")
+        print(f"{name:<42}" + (f"{found[name]:>8.1f}%" if found[name] is not None else f"{'-':>9}") + f"{goal:>8}%")
     return found, all(x is None or x <= GOALS[name] for name, x in found.items())
 
 
-def pages_table(collectives, steps_, found):
+def pages_table(collectives, steps_, sweeps, found):
     """The tables of docs/clusters.md."""
     lines = [
         f"Of one run, {datetime.date.today()}, commit `{commit()}`:",
@@ -325,6 +359,10 @@ def pages_table(collectives, steps_, found):
             f"| {r['slice'].split('-')[0]}: {r['case'].replace('-', ' ')} | {1e3 * r['predicted_s']:.0f} ms |"
             f" {1e3 * r['measured_s']:.0f} ms | {r['error']:+.1f} % | {r['exposed_error']:+.1f} | {overlap} |"
         )
+    lines += ["", "| bucket | that `stepsim sweep` finds | best measured | behind it |", "| --- | --- | --- | --- |"]
+    for r in sweeps:
+        place = PLACES[r["slice"].rpartition("-")[0]]
+        lines.append(f"| {place} | {r['sweep']} MiB | {r['measured']} MiB | {r['behind']:.1f} % |")
     lines += ["", "| error | found | goal |", "| --- | --- | --- |"]
     lines += [f"| {name} | {found[name]:.1f} % | {goal} % |" for name, goal in GOALS.items()]
     return lines
@@ -363,7 +401,7 @@ def main():
     print("bench_testbed: load of the machine before the first run:", *os.getloadavg(), file=sys.stderr)
     clear(a.out, a.fresh)
     run_all(pieces(a.only, a.out), a.slice)
-    collectives, steps_, missing = [], [], 0
+    collectives, steps_, sweeps, missing = [], [], [], 0
     for name in a.only:
         place, _, work = SLICES[name]
         results = commands(name, place, work, a.out)[1]
@@ -371,15 +409,18 @@ def main():
         if "sizes" in work:
             collectives += collective_rows(name, results)
         else:
-            steps_ += step_rows(name, results)
+            steps_ += step_rows(name, [r for r in results if r != sweep_path(name, a.out)])
+        if "sweep" in work:
+            sweeps += sweep_row(name, a.out, steps_)
     print_tables(collectives, steps_)
-    found, met = judge(collectives, steps_)
+    found, met = judge(collectives, steps_, sweeps)
     with open(f"{a.out}/testbed.json", "w") as f:
-        json.dump({"collectives": collectives, "steps": steps_, "errors": found, "goals": GOALS}, f, indent=1)
+        parts = {"collectives": collectives, "steps": steps_, "sweeps": sweeps, "errors": found, "goals": GOALS}
+        json.dump(parts, f, indent=1)
     if missing:
         stop(f"{missing} results are missing; the same command measures them")
     if a.docs and a.only == list(SLICES):
-        write_page("bench_testbed.py", pages_table(collectives, steps_, found))
+        write_page("bench_testbed.py", pages_table(collectives, steps_, sweeps, found))
     sys.exit(0 if met else 3)
 
 
