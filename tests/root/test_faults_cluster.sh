@@ -291,16 +291,20 @@ link_down_and_up() {
 	in_h2 ip link set eth0 up
 }
 slow_link() { in_h2 tc qdisc replace dev eth0 root tbf rate 100mbit burst 16kb limit 512kb; }
-# Three loops on the core of the second host.
+# The second host's rank stands still for nine tenths of the time, as where a hypervisor gives its core away. Loops on
+# that core would not do: what else runs on the first host's core would make up for them.
 slow_host() {
-	local rank i
-	rank=$(nth_rank 1)
-	for i in 1 2 3; do
-		(
-			taskset -cp "$(taskset -cp "$rank" | sed 's/.*: //')" "$BASHPID" >/dev/null
-			while [ -d "/proc/$rank" ]; do :; done
-		) &
-	done
+	nice -n -20 python3 - "$(nth_rank 1)" <<'PYTHON' &
+import os, signal, sys, time
+try:
+    while True:
+        os.kill(int(sys.argv[1]), signal.SIGSTOP)
+        time.sleep(0.09)
+        os.kill(int(sys.argv[1]), signal.SIGCONT)
+        time.sleep(0.01)
+except ProcessLookupError:
+    pass
+PYTHON
 }
 struck 'hosts: the rank of the second is killed' '1 137' "^stepsim: rank 1 \(h2, process [0-9]+\) died or was cut off in" \
 	kill_rank "${job[@]}"
@@ -316,7 +320,8 @@ over_s=300 timed=600 struck 'hosts: a link is down for 3 s' '0' 'Warning: [0-9]+
 	link_down_and_up "${quick[@]}"
 over_s=300 timed=600 struck 'hosts: a link falls to a tenth of its rate' '0' \
 	'Warning: the link between hosts h1 and h2 became slow while steps were timed' slow_link "${quick[@]}"
-over_s=300 worked=0 struck 'hosts: the second is slow' '0' 'Warning: rank 1 \(h2\) computes [0-9.]+ times as long' slow_host "${quick[@]}"
+over_s=300 worked=0 struck 'hosts: the second is slow' '0' 'Warning: rank 1 \(h2\) computes [0-9.]+ times as long' slow_host "${quick[@]}" \
+	--set run.steps=60
 
 cat "$table" >"$root/build/faults.txt"
 verdicts
