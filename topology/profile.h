@@ -37,6 +37,9 @@
 #define PROFILE_BETWEEN_BPS "between.Bps"
 #define PROFILE_BETWEEN_S_PER_B "between.compute_s_per_B" /* compute lost for a byte that comes or goes, on cores */
 #define PROFILE_BETWEEN_WAIT_SHARE "between.wait_share"   /* of compute, lost while a collective waits for others */
+/* Latency of a collective with a rank on each host whose other ranks sleep, over that where they communicate, too; of
+ * ranks that share cores. */
+#define PROFILE_BETWEEN_ALONE_LATENCY "between.alone_latency"
 /* Lost by a collective beside a GEMM: for such a byte, and for each of its messages, which wait for a turn on the core
  */
 #define PROFILE_BETWEEN_COMM_S_PER_B "between.comm_s_per_B"

@@ -35,10 +35,11 @@ struct call_train {
 	double call_s;
 };
 
-/* Trains of a group; those of one step follow each other. */
+/* Trains of a group; those of one step follow each other. `idle`: this rank's group takes no part. */
 struct line {
 	struct probe probe;
 	const struct calibration_unit *unit;
+	bool idle;
 	struct call_train *at;
 	size_t n;
 };
@@ -54,7 +55,7 @@ static bool add_trains(struct line *l)
 	for (size_t k = 0; k < l->n; k++) {
 		struct call_train *t = &l->at[k];
 		t->first = l->probe.role.ops.n;
-		for (int i = 0; i < t->calls && ok; i++)
+		for (int i = 0; i < t->calls && ok && !l->idle; i++)
 			ok = calibration_add_collective(&l->probe, calibration_collectives[t->coll], l->unit->size,
 				calibration_comm_sizes[t->size], &t->x);
 	}
@@ -73,7 +74,7 @@ static enum status calls_s(const struct line *l, double time_s[TRAINS], struct e
 {
 	double ends_s[2 * TRAINS]; /* first calls, then last ones */
 	for (size_t k = 0; k < 2 * l->n; k++)
-		ends_s[k] = ended_s(l, &l->at[k % l->n], k >= l->n);
+		ends_s[k] = l->idle ? 0 : ended_s(l, &l->at[k % l->n], k >= l->n);
 	enum status st = session_max(l->probe.session, ends_s, 2 * l->n, e);
 	for (size_t k = 0; k < l->n && !st; k++) {
 		const int calls = l->at[k].calls;
@@ -104,9 +105,10 @@ static enum status time_steps(struct line *l, double budget_s, struct error *e)
 
 /* The warm-up, and at least the fewest steps. */
 static enum status time_line(struct session *s, const struct calibration_unit *unit, struct call_train *trains,
-	size_t n, double budget_s, struct error *e)
+	size_t n, bool alone, double budget_s, struct error *e)
 {
-	struct line l = {.probe = {.session = s}, .unit = unit, .at = trains, .n = n};
+	struct line l = {.probe = {.session = s, .alone = alone}, .unit = unit, .at = trains, .n = n};
+	l.idle = alone && s->info.rank % unit->stride > 0;
 	enum status st = probe_load(&l.probe, unit->size, unit->stride, add_trains(&l), e);
 	st = st ? st : time_steps(&l, budget_s, e);
 	probe_close(&l.probe);
@@ -119,7 +121,7 @@ static enum status pilot(struct session *s, const struct calibration_unit *unit,
 	struct call_train t = {.calls = CALLS_MIN};
 	while (calibration_comm_sizes[t.size] < PILOT_B)
 		t.size++;
-	enum status st = time_line(s, unit, &t, 1, 0, e);
+	enum status st = time_line(s, unit, &t, 1, false, 0, e);
 	*s_per_B = st ? 0 : t.call_s / t.x;
 	return st;
 }
@@ -182,6 +184,28 @@ static enum status set_curves(const struct calibration_unit *unit, const struct 
 	return st;
 }
 
+/* True for groups of one rank of each host, whose other ranks share its cores. */
+static bool shares_cores(const struct session *s, const struct calibration_unit *unit)
+{
+	return s->info.oversubscribed && s->info.ranks_per_host > 1 && unit->size == s->info.hosts &&
+	       unit->stride == s->info.ranks_per_host;
+}
+
+/* Times the smallest size with one group, while the other ranks sleep, and sets the factor on its latency. */
+static enum status time_alone(struct session *s, const struct calibration_unit *unit, const struct call_train *trains,
+	size_t n, struct profile *p, struct error *e)
+{
+	double shared_s = 0, alone_s = 0;
+	enum status st = ST_OK;
+	for (size_t c = 0; c < CALIBRATION_COLLECTIVES && !st; c++) {
+		struct call_train t = trains[c * n];
+		st = time_line(s, unit, &t, 1, true, unit->budget_s / TRAINS, e);
+		shared_s += trains[c * n].call_s;
+		alone_s += t.call_s;
+	}
+	return st || !p ? st : profile_set_value(p, PROFILE_BETWEEN_ALONE_LATENCY, fmin(1, alone_s / shared_s), e);
+}
+
 enum status calibration_collectives_between(struct session *s, const struct calibration_unit *unit, struct profile *p,
 	struct error *e)
 {
@@ -194,6 +218,8 @@ enum status calibration_collectives_between(struct session *s, const struct cali
 	const size_t n = plan(trains, single, s_per_B, unit->budget_s), all = CALIBRATION_COLLECTIVES * n,
 		     steps = single ? all : 1;
 	for (size_t k = 0; k < steps && !st; k++)
-		st = time_line(s, unit, trains + k, single ? 1 : all, unit->budget_s / (double)steps, e);
+		st = time_line(s, unit, trains + k, single ? 1 : all, false, unit->budget_s / (double)steps, e);
+	if (!st && shares_cores(s, unit))
+		st = time_alone(s, unit, trains, n, p, e);
 	return st || !p ? st : set_curves(unit, trains, n, p, e);
 }

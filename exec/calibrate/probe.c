@@ -110,7 +110,7 @@ enum status probe_load(struct probe *probe, int64_t size, int64_t stride, bool b
 		.loss_scale = 1,
 		.beacon = watchdog_beacon(s->watchdog),
 		.cores = s->info.cores_per_rank,
-		.oversubscribed = s->info.oversubscribed,
+		.oversubscribed = s->info.oversubscribed && !probe->alone,
 		.broken = comm_broken,
 		.broken_ctx = s};
 	probe->job.comm[LANE_COMM][DIM_DP] = probe->comm;

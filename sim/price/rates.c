@@ -59,7 +59,7 @@ static void set_device(const struct machine *m, const struct what_if *w, struct 
 	r->overlap_comm = value_of(m, PROFILE_COMM_RATE, 0);
 	r->between = (struct overlap_between){value_of(m, PROFILE_BETWEEN_TURN_S, -1),
 		value_of(m, PROFILE_BETWEEN_COMM_S_PER_B, 0), value_of(m, PROFILE_BETWEEN_S_PER_B, 0),
-		value_of(m, PROFILE_BETWEEN_WAIT_SHARE, 0)};
+		value_of(m, PROFILE_BETWEEN_WAIT_SHARE, 0), value_of(m, PROFILE_BETWEEN_ALONE_LATENCY, 1)};
 }
 
 /* ---- links ---- */

@@ -55,6 +55,7 @@ struct rates {
 		double comm_s_per_B;    /* lost by it beside compute for each byte that comes or goes */
 		double compute_s_per_B; /* lost by compute for it */
 		double wait_share;      /* of compute, lost while a collective waits for others */
+		double alone_latency;   /* factor on latency where a host has one rank, of a profile of several */
 	} between;
 
 	/* links */

@@ -153,13 +153,15 @@ static bool nearest_group(const struct rates *r, enum collective c, int64_t size
 }
 
 /* Returns the time by these rates of what a curve says: the time of its first point is latency, the rest moves bytes,
- * between hosts on links that as many groups share as a host has. */
+ * between hosts on links that as many groups share as a host has. Latency between ranks that share cores is mostly
+ * waiting for each other's turn on these, which a host with one rank does not have. */
 static double scaled_s(const struct rates *r, const struct timed_group *g, const struct spread *s, double empty_s,
 	double time_s)
 {
 	const bool inside = g->inside || (r->is_host && r->nodes == 1);
-	const double moving_s = fmax(0, time_s - empty_s);
-	return fmin(empty_s, time_s) * r->latency_factor +
+	const double moving_s = fmax(0, time_s - empty_s),
+		     alone = !inside && r->devices_per_node == 1 ? r->between.alone_latency : 1;
+	return fmin(empty_s, time_s) * alone * r->latency_factor +
 	       (inside ? moving_s / r->inside_factor
 		       : moving_s * (double)s->at_once / (double)g->spread.at_once / r->network_factor);
 }

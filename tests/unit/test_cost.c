@@ -553,7 +553,11 @@ static void test_groups_between_hosts(void)
 	m.devices_per_node = 1;
 	NEAR(collective_time_s(RATES(&m), COLL_ALL_REDUCE, 2, 1, 1e6), 2e-4 + (2e-2 - 2e-4) / 2);
 	CU_ASSERT_FALSE(collective_price(RATES(&m), COLL_ALL_REDUCE, 2, 1, COLLECTIVE_ANY, 4096).measured);
+	/* The profile's ranks shared cores, and waited for them; two ranks a host still do. */
+	CU_ASSERT_EQUAL_FATAL(profile_set_value(profile, PROFILE_BETWEEN_ALONE_LATENCY, 0.25, NULL), ST_OK);
+	NEAR(collective_time_s(RATES(&m), COLL_ALL_REDUCE, 2, 1, 1e6), 0.5e-4 + (2e-2 - 2e-4) / 2);
 	m.devices_per_node = 2;
+	NEAR(collective_time_s(RATES(&m), COLL_ALL_REDUCE, 4, 2, 1e6), 1e-4 + 2 * (1e-2 - 1e-4));
 	/* Half the rate of the network doubles what is not latency. */
 	const struct what_if slow = {.network = 0.5};
 	m.nodes = 2;
