@@ -39,15 +39,16 @@ struct row {
 #define CONV_KINDS (PARAM_SHORTCUT_NORM_B - PARAM_STEM_W + 1) /* step/model_conv.c has these */
 #define ROWS (PARAM_KIND_COUNT + 4 - CONV_KINDS)
 
-/* Fills all rows in the order of model.parameters() of GPT-2, and of BERT where norms follow. `vocab` is the vocabulary
- * that is stored. RMSNorm has no bias (Zhang & Sennrich 2019), whatever the linear layers have. */
-static void fill_rows(const struct model *m, int64_t vocab, struct row out[ROWS])
+/* Fills all rows in the order of model.parameters() of GPT-2, and of BERT where norms follow. `vocab` and `kv_heads`
+ * are the vocabulary and the heads of keys that are stored. RMSNorm has no bias (Zhang & Sennrich 2019), whatever the
+ * linear layers have. */
+static void fill_rows(const struct model *m, int64_t vocab, int64_t kv_heads, struct row out[ROWS])
 {
 	const bool bias = m->bias, norm_bias = bias && m->norm == NORM_LAYERNORM, last = m->post_norm;
 	const bool first = !last && !m->adaptive_norm && m->branch_norm != BRANCH_NORM_REORDERED;
 	const bool branch = m->branch_norm != BRANCH_NORM_NONE, heads = m->qk_norm != QK_NORM_NONE;
 	const bool latent = m->kv_lora_rank > 0, latent_q = latent && m->q_lora_rank > 0;
-	const int64_t h = m->hidden, q = m->heads * m->head_dim, kv = m->kv_heads * m->head_dim, qkv = q + 2 * kv;
+	const int64_t h = m->hidden, q = m->heads * m->head_dim, kv = kv_heads * m->head_dim, qkv = q + 2 * kv;
 	const int64_t up_kv = m->heads * (m->head_dim - m->rope_head_dim + m->v_head_dim);
 	const int64_t attn = m->heads * model_value_dim(m), full = m->qk_norm == QK_NORM_FULL;
 	const int64_t ffn = m->ffn_hidden, moe = m->moe_ffn_hidden, shared = m->shared_experts * moe;
@@ -100,7 +101,7 @@ static void fill_rows(const struct model *m, int64_t vocab, struct row out[ROWS]
 		{PARAM_PROJ_B, ATTENDS, m->proj_bias, h, 1, 1, whole},
 		{PARAM_SINKS, ATTENDS, m->attention_sinks, m->heads, 1, 1, TP_ROWS},
 		{PARAM_Q_NORM_W, ATTENDS, heads, full ? q : m->head_dim, 1, 1, TP_PARTIAL},
-		{PARAM_K_NORM_W, ATTENDS, heads, full ? kv : m->head_dim, 1, 1, TP_PARTIAL},
+		{PARAM_K_NORM_W, ATTENDS, heads, full ? m->kv_heads * m->head_dim : m->head_dim, 1, 1, TP_PARTIAL},
 		{PARAM_SSM_IN_W, SCANS, true, scan + conv + m->ssm_heads, h, 1, TP_ROWS},
 		{PARAM_SSM_CONV_W, SCANS, true, conv, m->ssm_conv, 1, TP_ROWS},
 		{PARAM_SSM_CONV_B, SCANS, true, conv, 1, 1, TP_ROWS},
@@ -204,7 +205,7 @@ int64_t model_param_count(const struct model *m)
 		return conv_count(m, false);
 	const struct layer_counts layers = model_layer_counts(m);
 	struct row rows[ROWS];
-	fill_rows(m, m->vocab, rows);
+	fill_rows(m, m->vocab, m->kv_heads, rows);
 	int64_t n = rows_in(rows, BEFORE) + rows_in(rows, AFTER) +
 	            (m->encoder_layers > 0 ? rows_in(rows, BETWEEN) : 0) + m->mtp_layers * rows_in(rows, FURTHER);
 	for (int k = 0; k < LAYER_KIND_COUNT; k++)
@@ -240,7 +241,7 @@ void model_params(const struct model *m, int64_t tensor, struct param *out)
 			out += model_conv_params(m, i, out);
 		return;
 	}
-	fill_rows(m, model_padded_vocab(m, tensor), rows);
+	fill_rows(m, model_padded_vocab(m, tensor), model_stored_kv_heads(m, tensor), rows);
 	out = append(rows, BEFORE, -1, out);
 	for (int64_t layer = 0; layer < model_blocks(m); layer++) {
 		if (layer > 0 && layer == m->encoder_layers)
@@ -274,7 +275,7 @@ struct param model_param(const struct model *m, int64_t i, int64_t tensor)
 	struct row rows[ROWS];
 	if (model_is_conv(m))
 		return conv_param(m, i);
-	fill_rows(m, model_padded_vocab(m, tensor), rows);
+	fill_rows(m, model_padded_vocab(m, tensor), model_stored_kv_heads(m, tensor), rows);
 	const int64_t before = rows_in(rows, BEFORE);
 	if (i < before)
 		return nth(rows, BEFORE, i, -1);
@@ -309,6 +310,16 @@ int64_t model_padded_vocab(const struct model *m, int64_t tensor)
 		return m->vocab;
 	int64_t multiple = m->vocab_padding * tensor;
 	return (m->vocab + multiple - 1) / multiple * multiple;
+}
+
+bool model_shares_kv_heads(const struct model *m, int64_t tensor)
+{
+	return tensor > m->kv_heads && tensor % m->kv_heads == 0;
+}
+
+int64_t model_stored_kv_heads(const struct model *m, int64_t tensor)
+{
+	return model_shares_kv_heads(m, tensor) ? tensor : m->kv_heads;
 }
 
 uint64_t param_elements(const struct param *p) { return (uint64_t)p->rows * (uint64_t)p->cols * (uint64_t)p->copies; }
@@ -399,7 +410,7 @@ static uint64_t count(const struct model *m, enum counted what)
 	if (model_is_conv(m))
 		return what == COUNT_LORA ? 0 : (uint64_t)conv_count(m, true);
 	struct row rows[ROWS];
-	fill_rows(m, m->vocab, rows);
+	fill_rows(m, m->vocab, m->kv_heads, rows);
 	for (const struct row *r = rows; r < rows + ROWS; r++) {
 		int64_t copies = what >= COUNT_ACTIVE && param_is_expert(r->kind) ? m->experts_per_token : r->copies;
 		if (r->present && counts(m, what, r->kind))
@@ -449,7 +460,7 @@ static double flop_of_weights(const struct model *m)
 	const struct layer_counts layers = model_layer_counts(m);
 	double flop = 0;
 	struct row rows[ROWS];
-	fill_rows(m, m->vocab, rows);
+	fill_rows(m, m->vocab, m->kv_heads, rows);
 	for (const struct row *r = rows; r < rows + ROWS; r++) {
 		const int64_t copies = param_is_expert(r->kind) ? m->experts_per_token : r->copies;
 		if (r->present)

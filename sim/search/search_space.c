@@ -267,9 +267,10 @@ enum status search_space_create(const struct config *start, int64_t ranks, uint3
 	if (!plan_holds_data(start))
 		out->start.parallel.data = AUTO;
 	for (int64_t n = 1; n <= ranks && n <= m->heads; n++) {
-		const bool divides = ranks % n == 0 && m->heads % n == 0 && m->kv_heads % n == 0 &&
-		                     m->ffn_hidden % n == 0,
-			   usual = n <= start->node_ranks || n == start->parallel.tensor;
+		const bool given = n == start->parallel.tensor,
+			   keys = m->kv_heads % n == 0 || (given && model_shares_kv_heads(m, n)),
+			   divides = ranks % n == 0 && m->heads % n == 0 && keys && m->ffn_hidden % n == 0,
+			   usual = n <= start->node_ranks || given;
 		if (divides && usual)
 			take(&en, PLAN_TENSOR, n, each_sequence_parallel);
 		else if (divides && may_be(out, PLAN_TENSOR, n))

@@ -290,7 +290,7 @@ static enum status builder_init(struct builder *b, const struct config *c, struc
 	b->sequence_parallel = c->parallel.sequence_parallel && b->tensor > 1;
 	build_span(b, c->model.seq_len);
 	b->heads = c->model.heads / b->tensor;
-	b->kv_heads = c->model.kv_heads / b->tensor;
+	b->kv_heads = model_stored_kv_heads(&c->model, b->tensor) / b->tensor;
 	b->ffn = c->model.ffn_hidden / b->tensor;
 	b->vocab = model_padded_vocab(&c->model, b->tensor) / b->tensor;
 	const bool shares = b->dp > 1 || p->mesh.size[p->mesh.experts] > 1; /* any bucket */

@@ -184,7 +184,7 @@ static enum status check_tensor(const struct config *c, struct error *e)
 		const char *what;
 		int64_t n;
 		bool used;
-	} cut[] = {{"heads", m->heads, attends}, {"kv_heads", m->kv_heads, attends},
+	} cut[] = {{"heads", m->heads, attends}, {"kv_heads", m->kv_heads, attends && !model_shares_kv_heads(m, t)},
 		{"ffn_hidden", m->ffn_hidden,
 			layers.of[LAYER_DENSE] + layers.of[LAYER_MLP] + layers.of[LAYER_CROSS] > 0}};
 	char near[NEAREST_MAX];
@@ -230,7 +230,7 @@ static enum status check_context(const struct config *c, struct error *e)
 			"naive keeps the scores of all keys, and context_kind ring brings those of one rank at a "
 			"time (accepted: flash, or context_kind all_gather)");
 	if (c->parallel.context_kind == CTX_ALL_TO_ALL) {
-		const int64_t heads = c->model.kv_heads / c->parallel.tensor;
+		const int64_t heads = model_stored_kv_heads(&c->model, c->parallel.tensor) / c->parallel.tensor;
 		if (heads % n != 0)
 			return config_error(c, KEY_parallel_context, e,
 				"%" PRId64 " does not divide the %" PRId64

@@ -176,6 +176,8 @@ const char *config_predicted_only(const struct config *c)
 		return "train.lora_base is predicted, not executed";
 	if (c->train.optimizer_bits == 16)
 		return "moments of 16 bits (train.optimizer_bits) are predicted, not executed";
+	if (model_has_attention(&c->model) && model_shares_kv_heads(&c->model, c->parallel.tensor))
+		return "parallel.tensor above model.kv_heads is predicted, not executed";
 	if (c->parallel.unit_params > 0)
 		return "parallel.unit_params is predicted, not executed";
 	return NULL;

@@ -378,6 +378,27 @@ static void test_tensor_parts(void)
 	}
 }
 
+/* Tensor ranks that are several to a head of keys have a copy of it each: of 32 heads of queries and 8 of keys, 16
+ * ranks store 16. Other numbers of ranks, and the model's own count, are as they were. */
+static void test_shared_kv_heads(void)
+{
+	const struct model m = preset("llama3-8b", 0);
+	const int64_t width = m.hidden * m.head_dim, heads[] = {0, 8, 16, 32}, ranks[] = {1, 8, 16, 32};
+	for (size_t i = 0; i < COUNT(ranks); i++) {
+		const int64_t kv = i < 2 ? 8 : heads[i];
+		uint64_t qkv = 0;
+		for (int64_t j = 0; j < model_param_count(&m); j++) {
+			const struct param p = model_param(&m, j, ranks[i]);
+			qkv += p.kind == PARAM_QKV_W ? param_local_elements(&p, ranks[i]) : 0;
+		}
+		CU_ASSERT_EQUAL(qkv, (uint64_t)(m.layers * (32 + 2 * kv) * width / ranks[i]));
+		CU_ASSERT_EQUAL(model_stored_kv_heads(&m, ranks[i]), kv);
+	}
+	CU_ASSERT_FALSE(model_shares_kv_heads(&m, 8));
+	CU_ASSERT_TRUE(model_shares_kv_heads(&m, 16));
+	CU_ASSERT_FALSE(model_shares_kv_heads(&m, 12));
+}
+
 static void test_padded_vocabulary(void)
 {
 	struct model m = {.vocab = 50257, .vocab_padding = 1};
@@ -405,4 +426,5 @@ UNIT_MAIN("model", {"published counts", test_published_counts}, {"MPT by length"
 	{"rows that a head sees", test_predictions}, {"order of a Llama", test_order_of_llama},
 	{"bias switches", test_bias_switches}, {"adapters", test_adapters}, {"experts", test_experts},
 	{"capacity", test_capacity}, {"tensor-parallel parts", test_tensor_parts},
-	{"padded vocabulary", test_padded_vocabulary}, {"FLOP a token", test_flop})
+	{"shared heads of keys", test_shared_kv_heads}, {"padded vocabulary", test_padded_vocabulary},
+	{"FLOP a token", test_flop})

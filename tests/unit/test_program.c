@@ -102,7 +102,7 @@ static void test_matrix(void)
 					if (variant >= 8) {
 						c.model.mlp = MLP_SWIGLU;
 						c.model.norm = NORM_RMSNORM;
-						c.model.kv_heads = 4;
+						c.model.kv_heads = variant == 8 ? 1 : 4; /* 1: tensor ranks share it */
 						c.model.bias = c.model.qkv_bias = c.model.proj_bias =
 							c.model.tied_embeddings = false;
 						c.model.position = POS_ROPE;
