@@ -239,11 +239,12 @@ static void use_of_collective(const struct program *p, const struct op *op, cons
 		set_overlap(&out->use, r, r->overlap_compute, r->overlap_comm); /* the measured rates include memory */
 		return;
 	}
-	if (!r->is_host) {
+	if (!r->is_host && !r->link_engines) {
 		set_overlap(&out->use, r, 1 - p->config.stack.overlap_tax, 1); /* the fitted tax includes memory */
 		return;
 	}
-	set_overlap(&out->use, r, 1 - r->parameters->cost.collective_compute_share, 1);
+	if (r->is_host)
+		set_overlap(&out->use, r, 1 - r->parameters->cost.collective_compute_share, 1);
 	use_memory(r->parameters->cost.collective_memory_passes * op_wire_B(op, size), r, out);
 }
 

@@ -38,6 +38,7 @@ static void set_device(const struct machine *m, const struct what_if *w, struct 
 	const struct device_spec *d = &m->device;
 	const double sms = value_of(m, PROFILE_SMS, (double)d->sms);
 	r->is_host = d->is_host;
+	r->link_engines = d->link_engines;
 	r->device = (struct work_device){.gpu = !d->is_host,
 		.sms = sms >= 1 ? (int64_t)sms : 1,
 		.tiles = {m->parameters->gpu.tile_step, m->parameters->gpu.tile, m->parameters->gpu.split_k,

@@ -32,6 +32,7 @@ struct rates {
 	const struct parameters *parameters; /* borrowed: the model's constants */
 	bool is_host;                        /* the devices are cores of the host, else GPUs */
 	bool measured;                       /* a profile of this machine is attached */
+	bool link_engines;                   /* of the device: collectives take nothing of what computes */
 	int64_t nodes, devices_per_node;
 
 	/* one device */

@@ -382,18 +382,18 @@ static void compose(const struct evaluator *v, const struct block_pieces *b, con
 	const int64_t layers = c->model.layers / p->pipeline, part = layers / p->virtual_stages,
 		      chunks = p->virtual_stages;
 	const double stages = (double)p->pipeline, scale = evaluator_scale(v), message_s = v->walk.message_s[0],
-		     host_s = (double)c->micro_batches * line_at(b->host_s, layers);
+		     host_s = (double)c->micro_batches * line_at(b->host_s, layers),
+		     tax = v->rates.link_engines ? 0 : c->stack.overlap_tax;
 	out->folded = b->linear;
 	for (int s = 0; s < END_COUNT; s++) {
 		const double comm_s = d->comm_s[s].per_layer *
 		                      (double)part /* of a part with neither table: on either stage all but one */,
 			     cover_s = line_at(b->steady_s[s][ACTION_BACKWARD], part) * stages;
 		/* While an earlier part's reductions move, messages of the actions beside them take longer. */
-		const double earlier_s = p->overlap
-		                                 ? (double)(chunks - 1) * (c->stack.overlap_tax * comm_s +
-										  fmin(1, comm_s / cover_s) * stages *
-											  (d->message_s - message_s))
-		                                 : 0;
+		const double earlier_s = p->overlap ? (double)(chunks - 1) *
+		                                              (tax * comm_s + fmin(1, comm_s / cover_s) * stages *
+										      (d->message_s - message_s))
+		                                    : 0;
 		const double each_s = line_at(d->slowed_s[END_FIRST], part) + d->message_s - message_s,
 			     slowed_s = line_at(d->slowed_s[END_LAST], part) +
 		                        (s == END_FIRST ? (stages - 1) * each_s : 0);

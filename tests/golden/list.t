@@ -278,7 +278,7 @@ The catalogue. (Figures and sources are tests/unit/test_catalogue.c's business: 
     internlm                 ddp       bf16     bf16     bf16         yes    yes      InternLM; InternEvo; InternTrain
     jax-pax                  ddp       bf16     bf16     bf16         yes    yes      JAX PAX; PAX; PaxML; Praxis
     maxtext                  ddp       bf16     fp32     fp32         yes    yes      MaxText; JAX MaxText; levanter
-    megatron-core            ddp       bf16     bf16     bf16         yes    yes      Megatron-Core; Megatron-Bridge; NeMo; NeMo-Aligner; NeMo-RL; NeMo 25; NeMo 26; Transformer Engine, eager
+    megatron-core            ddp       bf16     bf16     bf16         yes    yes      Megatron-Core; Megatron-Bridge; Megatron-Core ... TE loss; NeMo; NeMo-Aligner; NeMo-RL; NeMo 25; NeMo 26; Transformer Engine, eager
     megatron-deepspeed       ddp       bf16     bf16     fp32         yes    no       Megatron-DeepSpeed; Megatron(-DeepSpeed); Megatron ... DeepSpeed; GPT-NeoX
     megatron-deepspeed-bf16  ddp       bf16     bf16     fp32         yes    no       -
     megatron-lm              ddp       bf16     bf16     fp32         yes    no       Megatron-LM; Megatron; Megatron-LM core; Megatron-Core (FlagPerf); Megatron-Core (FlagScale); SimuMax; OneFlow GPT

@@ -501,6 +501,13 @@ static void test_collective_use(void)
 	maxmin_rates((const struct activity *[]){&gemm_use, &inner.use}, 2, cap, x);
 	CU_ASSERT_DOUBLE_EQUAL(x[0], 0.9, 1e-12);
 	CU_ASSERT_DOUBLE_EQUAL(x[1], 1, 1e-12);
+	/* Engines of the links leave compute as it is, and read and write memory. */
+	m.device.link_engines = true;
+	inner = cost(&m, collective(COLL_ALL_REDUCE, DIM_TP, 1 << 24));
+	CU_ASSERT_EQUAL(inner.use.demand[RES_COMPUTE], 0);
+	CU_ASSERT_TRUE(inner.use.demand[RES_MEMORY] > 0);
+	CU_ASSERT_EQUAL(inner.use.demand[RES_LINK_INTRA], 1);
+	m.device.link_engines = false;
 
 	m = host();
 	mesh(1, 2);

@@ -100,6 +100,7 @@ static const struct catalogue_key keys[] = {
 	TEXT("links.kind", false, other_kind),
 	WHOLE("links.count", false, 1, 1000, other_links),
 	NUMBER("links.rate", false, UNIT_BYTE_PER_S, 1e9, 1e12, other_link_Bps),
+	FLAG("links.engines", d.link_engines),
 	WHOLE("pcie.generation", false, 1, 7, d.pcie_gen),
 	WHOLE("pcie.lanes", false, 1, 32, d.pcie_lanes),
 	NUMBER("pcie.rate", false, UNIT_BYTE_PER_S, 1e8, 1e13, d.pcie_Bps),

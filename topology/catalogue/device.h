@@ -38,6 +38,9 @@ struct device_spec {
 	double power_W;
 	char link_kind[16]; /* "NVLink", "xGMI", "ICI", "NeuronLink", "Ethernet"; "": no links between devices but PCIe
 	                     */
+	bool link_engines;  /* engines of the links move a collective's bytes and add them up; else kernels do, on what
+	                     * computes
+	                     */
 	int64_t nvlink_gen, pcie_gen, pcie_lanes;
 	bool no_peer;               /* its driver refuses peer-to-peer over PCIe: bytes pass through host memory */
 	int64_t compute_capability; /* 90: sm_90; 0: not NVIDIA's */
