@@ -160,7 +160,9 @@ static enum status check_bucket(const struct program *p, const struct role *r, i
 		bool replicas = op->group == DIM_REPLICA;
 		if (op->kind != OP_COLLECTIVE || (op->group != k->along && !replicas))
 			continue;
-		if (op->collective.elements != (int64_t)k->padded / (replicas ? k->shards : 1))
+		const bool narrow = k->narrow > 0 && op->coll == COLL_ALL_GATHER;
+		const int64_t whole = narrow ? bucket_wire_B(k) : (int64_t)k->padded;
+		if (op->collective.elements != whole / (replicas ? k->shards : 1))
 			return violation(r, (uint32_t)i, e,
 				replicas ? "does not move its whole part" : "does not move its whole bucket");
 		got.all_reduce += op->coll == COLL_ALL_REDUCE;

@@ -335,7 +335,7 @@ bool param_is_product(enum param_kind k)
 {
 	static const enum param_kind products[] = {PARAM_QKV_W, PARAM_PROJ_W, PARAM_CROSS_Q_W, PARAM_CROSS_KV_W,
 		PARAM_CROSS_PROJ_W, PARAM_FC1_W, PARAM_FC2_W, PARAM_EXPERT_FC1_W, PARAM_EXPERT_FC2_W,
-		PARAM_SHARED_FC1_W, PARAM_SHARED_FC2_W};
+		PARAM_SHARED_FC1_W, PARAM_SHARED_FC2_W, PARAM_Q_UP_W, PARAM_KV_UP_W, PARAM_SSM_IN_W, PARAM_SSM_OUT_W};
 	for (size_t i = 0; i < COUNT(products); i++)
 		if (products[i] == k)
 			return true;

@@ -96,6 +96,8 @@ struct view {
 struct bucket {
 	uint64_t elements, padded;   /* of this tensor rank */
 	uint64_t matrices;           /* muon: elements of the matrices that it steps; they stand first */
+	uint64_t narrow;             /* elements of matrices that are stored or gathered in fp8; they stand first */
+	enum dtype narrow_dtype;     /* train.dtype, fp8 or mxfp8, where there are any */
 	uint64_t wide_from, wide_to; /* train.optimizer_bits 8: the elements, of those that the optimizer updates,
 	                                whose moments stay in 32 bits */
 	enum mesh_dim along;         /* the dimension over which it is reduced and cut: mesh.params, or mesh.experts
@@ -118,6 +120,20 @@ struct bucket {
 
 /* Returns the elements of one rank's part of a bucket. */
 static inline int64_t bucket_part(const struct bucket *k) { return (int64_t)k->padded / k->shards; }
+
+/* Returns the bytes before an element of a bucket whose matrices are in fp8, everything else in 16 bits. */
+static inline int64_t bucket_narrow_B(const struct bucket *k, uint64_t element)
+{
+	const double narrow = (double)(element < k->narrow ? element : k->narrow);
+	return (int64_t)(narrow * dtype_bytes(k->narrow_dtype) + 2 * ((double)element - narrow) + 0.5);
+}
+
+/* Returns the bytes of all of it, in whole parts for the ranks that cut it. */
+static inline int64_t bucket_wire_B(const struct bucket *k)
+{
+	const int64_t bytes = bucket_narrow_B(k, k->padded);
+	return (bytes + k->shards - 1) / k->shards * k->shards;
+}
 
 struct role_param {
 	struct param param;

@@ -298,9 +298,11 @@ static enum status builder_init(struct builder *b, const struct config *c, struc
 	b->shards_gradients = parallel_reduces_each(&c->parallel) && shares;
 	b->act = dtype_stored(c->train.dtype);
 	b->weight = dtype_stored(c->train.param_dtype);
-	b->grad = dtype_stored(c->train.grad_dtype);
+	b->narrow_stored = dtype_is_narrow(c->train.param_dtype);
+	b->narrow_gathered = b->gathers && (b->narrow_stored || c->parallel.gather_dtype == DT_FP8);
+	b->grad = c->train.grad_dtype;
 	b->written_grad = b->gathers && b->shards_gradients ? b->act : b->grad;
-	b->reduce = dtype_stored(c->train.reduce_dtype);
+	b->reduce = c->train.reduce_dtype;
 	b->layer = b->micro = NONE;
 	b->gradient_copies = NONE;
 	b->reduced[0] = b->reduced[1] = NONE;

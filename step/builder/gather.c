@@ -34,12 +34,16 @@ static struct unit_use use_of(const struct builder *b, int64_t layer)
 static int32_t gather(struct builder *b, int32_t bucket, int64_t again, int64_t after)
 {
 	const struct bucket *k = &b->r->buckets.at[bucket];
-	int64_t full = (int64_t)k->padded, part = bucket_part(k);
+	const bool narrow = k->narrow > 0;
+	const int64_t part = bucket_part(k), full = narrow ? bucket_wire_B(k) : (int64_t)k->padded,
+		      sent = narrow ? full / k->shards : part;
 	struct view in = offload_shard(b, bucket, after), stored = in;
-	const enum dtype wire = dtype_is_quantized(k->stored) ? k->stored : b->act; /* each use makes it whole again */
-	if (wire != k->stored) {
-		in = view_of(build_buffer(b, COMP_BUFFERS, b->act, part, false));
-		build_cast(b, stored, b->weight, in, b->act, part, "weight shard");
+	const enum dtype wire = narrow                          ? DT_FP8
+	                        : dtype_is_quantized(k->stored) ? k->stored /* each use makes it whole again */
+	                                                        : b->act;
+	if (wire != k->stored && !(narrow && b->narrow_stored)) {
+		in = view_of(build_buffer(b, COMP_BUFFERS, wire, sent, false));
+		build_cast(b, stored, b->weight, in, wire, part, "weight shard");
 	}
 	if (k->shards == 1) /* experts of which no other rank has any */
 		return in.buffer;

@@ -134,7 +134,7 @@ static int32_t swap(struct builder *b, int32_t buffer, enum dtype dt, int64_t ou
 static int32_t widened(struct builder *b, int32_t narrow, const char *what)
 {
 	if (narrow_here(b) && b->c->train.dtype == DT_FP8) {
-		narrow_is_own(b, narrow);
+		narrow_is_own(b, view_of(narrow));
 		return narrow;
 	}
 	int32_t wide = build_act(b, received_slots(b), b->m->hidden);

@@ -5,6 +5,8 @@
  *   output's gradient  both products of backward
  *   stored weight      all micro-batches (Transformer Engine's cache of fp8 weights)
  *   gathered weight    all uses while it is gathered
+ *
+ * Weights that are stored in fp8 (train.param_dtype), or gathered in it (parallel.gather_dtype), are read as they are.
  */
 #include "step/builder/blocks.h"
 
@@ -34,10 +36,10 @@ static void remember(struct builder *b, struct view v, int32_t copy)
 		build_nomem(b, "the step program");
 }
 
-void narrow_is_own(struct builder *b, int32_t buffer)
+void narrow_is_own(struct builder *b, struct view v)
 {
-	if (!b->st)
-		remember(b, view_of(buffer), buffer);
+	if (!b->st && find(b, v) == NONE)
+		remember(b, v, v.buffer);
 }
 
 struct view narrow_copy_of(struct builder *b, struct view v, int64_t elements)
@@ -45,6 +47,8 @@ struct view narrow_copy_of(struct builder *b, struct view v, int64_t elements)
 	if (b->st || v.buffer == NONE)
 		return v;
 	int32_t copy = find(b, v);
+	if (copy == v.buffer)
+		return v;
 	if (copy == NONE) {
 		enum dtype to = b->c->train.dtype;
 		copy = build_buffer(b, COMP_ACTIVATIONS, to, elements, false);

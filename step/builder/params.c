@@ -190,13 +190,23 @@ static void assign_by_unit(struct builder *b)
 	}
 }
 
-/* The order of parameters in a bucket: the matrices of muon; those that tensor parallelism cuts, those of which each
- * rank has a part of the gradient, those that it replicates. Parameters too small for moments in 8 bits stand in the
- * middle, next to each other: those of the second sort are norms of heads, all small. */
-enum place { MATRICES, CUT, CUT_SMALL, PARTIAL, REPLICATED_SMALL, REPLICATED, PLACES };
+/* True for a matrix that only products in fp8 read. */
+static bool is_narrow(const struct builder *b, const struct role_param *rp)
+{
+	const struct param *p = &rp->param;
+	return (b->narrow_stored || b->narrow_gathered) && p->layer >= 0 && p->split > TP_PARTIAL &&
+	       param_is_product(p->kind);
+}
+
+/* The order of parameters in a bucket: those in fp8; the matrices of muon; those that tensor parallelism cuts, those of
+ * which each rank has a part of the gradient, those that it replicates. Parameters too small for moments in 8 bits
+ * stand in the middle, next to each other: those of the second sort are norms of heads, all small. */
+enum place { NARROW, MATRICES, CUT, CUT_SMALL, PARTIAL, REPLICATED_SMALL, REPLICATED, PLACES };
 
 static enum place place_of(const struct builder *b, const struct role_param *rp)
 {
+	if (is_narrow(b, rp))
+		return NARROW;
 	if (build_steps_matrix(b, &rp->param))
 		return MATRICES;
 	bool small = b->c->train.optimizer_bits == 8 && rp->elements < OPTIMIZER_LEAST_8;
@@ -229,6 +239,8 @@ static void place_params(struct builder *b)
 		}
 		for (size_t i = 0; i < b->r->buckets.n; i++) {
 			struct bucket *k = &b->r->buckets.at[i];
+			k->narrow = place == NARROW ? k->elements : k->narrow;
+			k->narrow_dtype = b->c->train.dtype;
 			k->matrices = place == MATRICES ? k->elements : k->matrices;
 			k->wide_from = place == CUT ? k->elements : k->wide_from;
 			k->wide_to = place == REPLICATED_SMALL ? k->elements : k->wide_to;
@@ -280,6 +292,16 @@ static void store_weights(struct builder *b, struct bucket *k)
 {
 	const bool on_host = b->c->train.offload == OFF_OPTIMIZER_PARAMS;
 	int64_t part = bucket_part(k);
+	if (b->narrow_stored && k->narrow > 0) {
+		const int64_t bytes = bucket_wire_B(k);
+		k->shard = stored(b, COMP_WEIGHTS, DT_FP8, b->gathers ? bytes / k->shards : bytes);
+		if (b->gathers)
+			return;
+		k->weights = k->shard;
+		k->shard.along = k->along;
+		k->shard.stride_B = k->shards > 1 ? (uint64_t)(bytes / k->shards) : 0;
+		return;
+	}
 	if (b->gathers) {
 		k->shard = stored(b, on_host ? COMP_HOST : COMP_WEIGHTS, k->stored, part);
 		return;

@@ -1,7 +1,7 @@
 /* Weights and gradients while a micro-batch needs them, the reductions of gradients, and the optimizer. Buckets are
  * reduced in order. */
 #include "base/array.h"
-#include "step/builder/build.h"
+#include "step/builder/blocks.h"
 
 static bool last_micro(const struct builder *b) { return b->micro == b->c->micro_batches - 1; }
 
@@ -68,6 +68,13 @@ struct view weight_of(struct builder *b, int32_t layer, enum param_kind k)
 		build_cast(b, view_at(buffer, byte_offset(rp, stored)), stored, view_of(whole), b->act,
 			(int64_t)rp->elements, "dequantize");
 		return view_of(whole);
+	}
+	const struct bucket *unit = &b->r->buckets.at[rp->bucket];
+	if (unit->narrow > 0) {
+		const struct view v = view_at(buffer, (uint64_t)bucket_narrow_B(unit, rp->offset));
+		if (rp->offset < unit->narrow)
+			narrow_is_own(b, v);
+		return v;
 	}
 	if (b->gathers || b->weight == b->act)
 		return view_at(buffer, byte_offset(rp, b->act));
@@ -286,8 +293,9 @@ static bool gathers_ahead(const struct builder *b)
 static void gather_updated(struct builder *b, int32_t i)
 {
 	const struct bucket *k = &b->r->buckets.at[i];
-	struct op op = build_collective(b, COLL_ALL_GATHER, k->along, LANE_COMM, b->weight, (int64_t)k->padded,
-		"weights", i);
+	const bool narrow = k->narrow > 0;
+	struct op op = build_collective(b, COLL_ALL_GATHER, k->along, LANE_COMM, narrow ? DT_FP8 : b->weight,
+		narrow ? bucket_wire_B(k) : (int64_t)k->padded, "weights", i);
 	op.collective.tensors = b->c->stack.copies_gathered ? build_tensors_in(b, i) : 0;
 	build_with(b, op, k->shard, k->weights);
 }
@@ -309,7 +317,7 @@ void gather_bucket(struct builder *b, int32_t i)
 struct op update_op(const struct builder *b, enum op_kind kind, enum optimizer o, int32_t i)
 {
 	struct op op = build_new(b, kind, "update");
-	op.dtype = (uint8_t)b->weight;
+	op.dtype = (uint8_t)(b->narrow_stored && b->r->buckets.at[i].narrow > 0 ? DT_FP8 : b->weight);
 	op.out_dtype = (uint8_t)b->grad;
 	op.optimizer = (uint8_t)o;
 	op.flags = b->buckets[i].master != NONE ? OP_MASTER : 0;
@@ -415,10 +423,26 @@ static double update_copies_B(const struct builder *b)
 	return b->c->stack.memory.update_copies * elements * (double)t->optimizer_bits / 8;
 }
 
-void build_optimizer(struct builder *b)
+/* A scale of a whole matrix is that of its largest value on any rank that cuts it: one sum for all matrices (torchao,
+ * precompute_float8_dynamic_scale_for_fsdp; Transformer Engine, quantize_master_weights). */
+static void exchange_scales(struct builder *b)
 {
-	if (b->st || !optimizer_updates(b->c->train.optimizer))
+	int64_t n = 0;
+	for (size_t i = 0; i < b->r->params.n; i++) {
+		const struct bucket *k = &b->r->buckets.at[b->r->params.at[i].bucket];
+		n += k->shards > 1 && b->r->params.at[i].offset < k->narrow;
+	}
+	if (n == 0 || b->st || b->p->mesh.size[b->p->mesh.params] == 1)
 		return;
+	const struct view largest = view_of(build_fp32(b, n));
+	build_fill(b, largest, DT_FP32, n, "largest values");
+	struct op op = build_collective(b, COLL_ALL_REDUCE, b->p->mesh.params, LANE_COMM, DT_FP32, n, "scales", NONE);
+	op.reduce = RED_MAX;
+	build_with(b, op, largest, largest);
+}
+
+static void update_all(struct builder *b)
+{
 	after_reductions(b, offloads_states(b) ? LANE_HOST : LANE_COMPUTE); /* optimizer.step() */
 	build_after(b, LANE_HOST, offloads_states(b) ? build_last(b, LANE_COMPUTE) : NONE);
 	if (optimizer_traits[b->c->train.optimizer].trust_ratio) {
@@ -438,4 +462,12 @@ void build_optimizer(struct builder *b)
 		if (b->r->buckets.at[i].trained)
 			update_from(b, (int32_t)i, b->c->train.optimizer, 0);
 	build_release(b, &copies);
+}
+
+void build_optimizer(struct builder *b)
+{
+	if (b->st || !optimizer_updates(b->c->train.optimizer))
+		return;
+	update_all(b);
+	exchange_scales(b);
 }

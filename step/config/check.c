@@ -30,21 +30,56 @@ static enum status check_keys(const struct config *c, struct error *e)
 
 /* ---- training ---- */
 
-/* Weights, gradients and the wire are fp32 or what the compute format is stored as: no framework mixes fp16 with bf16
- * or computes wider than it stores. */
+/* Matrices in fp8 are a copy of what the optimizer keeps in fp32; FSDP's shards are wider themselves. */
+static enum status check_narrow(const struct config *c, struct error *e)
+{
+	const struct train *t = &c->train;
+	const bool stored = dtype_is_narrow(t->param_dtype), gathered = c->parallel.gather_dtype == DT_FP8;
+	const enum key_id id = stored ? KEY_train_param_dtype : KEY_parallel_gather_dtype;
+	if (!stored && !gathered)
+		return ST_OK;
+	if (gathered && t->dtype != DT_FP8 && t->dtype != DT_MXFP8)
+		return config_error_key(c, id, e, "fp8 is not used unless dtype is fp8 or mxfp8");
+	if (stored && gathered)
+		return config_error_key(c, KEY_parallel_gather_dtype, e,
+			"not used where weights are stored in fp8 (param_dtype)");
+	if (stored && !t->master_weights)
+		return config_error(c, id, e, "%s needs master_weights: true", dtype_name(t->param_dtype));
+	if (optimizer_traits[t->optimizer].orthogonal)
+		return config_error_key(c, id, e, "fp8 is not modelled yet with optimizer %s (nearest: adamw)",
+			optimizer_name(t->optimizer));
+	if (t->offload == OFF_OPTIMIZER || t->offload == OFF_OPTIMIZER_PARAMS)
+		return config_error_key(c, id, e, "fp8 is not modelled yet with an optimizer that is offloaded");
+	if (model_freezes(&c->model))
+		return config_error_key(c, id, e, "fp8 is not modelled yet with frozen parameters");
+	return ST_OK;
+}
+
+/* Weights, gradients and the wire are fp32, what the compute format is stored as, or in fp8 as the products: no
+ * framework mixes fp16 with bf16 or computes wider than it stores. */
 static enum status check_dtypes(const struct config *c, struct error *e)
 {
 	const struct train *t = &c->train;
 	enum dtype stored = dtype_stored(t->dtype);
+	const bool narrow = t->dtype == DT_FP8 || t->dtype == DT_MXFP8;
 	const struct {
 		enum key_id id;
 		enum dtype value;
 	} formats[] = {{KEY_train_param_dtype, t->param_dtype}, {KEY_train_grad_dtype, t->grad_dtype}};
 	for (size_t i = 0; i < COUNT(formats); i++)
-		if (formats[i].value != DT_FP32 && formats[i].value != stored)
-			return config_error(c, formats[i].id, e, "%s does not go with dtype %s (accepted: fp32%s%s)",
-				dtype_name(formats[i].value), dtype_name(t->dtype), stored == DT_FP32 ? "" : ", ",
-				stored == DT_FP32 ? "" : dtype_name(stored));
+		if (formats[i].value != DT_FP32 && formats[i].value != stored &&
+			!(narrow && formats[i].value == t->dtype))
+			return config_error(c, formats[i].id, e,
+				"%s does not go with dtype %s (accepted: fp32%s%s%s%s)", dtype_name(formats[i].value),
+				dtype_name(t->dtype), stored == DT_FP32 ? "" : ", ",
+				stored == DT_FP32 ? "" : dtype_name(stored), narrow ? ", " : "",
+				narrow ? dtype_name(t->dtype) : "");
+	if (dtype_is_narrow(t->reduce_dtype) && t->reduce_dtype != t->dtype)
+		return config_error(c, KEY_train_reduce_dtype, e, "%s does not go with dtype %s",
+			dtype_name(t->reduce_dtype), dtype_name(t->dtype));
+	enum status st = check_narrow(c, e);
+	if (st)
+		return st;
 	if (t->fp8_recipe != FP8_AUTO && t->dtype != DT_FP8)
 		return config_error_key(c, KEY_train_fp8_recipe, e, "not used unless dtype is fp8");
 	if (t->grad_compression != COMPRESS_NONE &&

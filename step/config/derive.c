@@ -104,7 +104,7 @@ static void derive_train(struct config *c)
 	if (t->param_dtype == DTYPE_AUTO)
 		t->param_dtype = dtype_stored(t->dtype);
 	if (t->grad_dtype == DTYPE_AUTO)
-		t->grad_dtype = t->param_dtype;
+		t->grad_dtype = dtype_stored(t->param_dtype);
 	if (t->reduce_dtype == DTYPE_AUTO)
 		t->reduce_dtype = t->grad_dtype;
 	if (t->grad_compression != COMPRESS_NONE && !config_is_given(c, KEY_train_reduce_dtype))

@@ -32,6 +32,7 @@ WORDS(compute_dtype, DT_INT32, {"fp32", DT_FP32}, {"tf32", DT_TF32}, {"fp16", DT
 	{"fp8", DT_FP8}, {"mxfp8", DT_MXFP8}, {"nvfp4", DT_NVFP4});
 WORDS(storage_dtype, DT_INT32, {"auto", DTYPE_AUTO}, {"fp32", DT_FP32}, {"fp16", DT_FP16}, {"bf16", DT_BF16},
 	{"fp8", DT_FP8}, {"mxfp8", DT_MXFP8}, {"nvfp4", DT_NVFP4});
+WORDS(gather_dtype, 2, {"auto", DT_COUNT}, {"fp8", DT_FP8});
 #define FP8_RECIPE_WORD(id, word, ...) {word, FP8_##id},
 WORDS(fp8_recipe, FP8_RECIPE_COUNT, {"auto", FP8_AUTO}, FP8_RECIPES(FP8_RECIPE_WORD));
 WORDS(compression, COMPRESS_COUNT, {"none", COMPRESS_NONE}, {"bf16", COMPRESS_BF16}, {"fp16", COMPRESS_FP16});
@@ -73,7 +74,7 @@ WORDS(backend, BACKEND_COUNT, {"auto", BACKEND_AUTO}, {"cuda", BACKEND_CUDA}, {"
 #define BYTES(l, h) .type = KEY_BYTES, .low = (l), .high = (h), .unit = UNIT_BYTE
 #define BOOL .type = KEY_BOOL
 #define WORD(w) .type = KEY_WORD, .words = w##_words, .n_words = COUNT(w##_words)
-#define STORAGE_WORD WORD(storage_dtype), .n_later = 3
+#define STORAGE_WORD WORD(storage_dtype), .n_later = 1
 #define NUMBER_WORD(w) .type = KEY_NUMBER_WORD, .words = w##_words, .n_words = COUNT(w##_words)
 #define SET_AUTO(w) .type = KEY_SET, .words = w##_words, .n_words = COUNT(w##_words), .takes_auto = true
 #define TEXT .type = KEY_TEXT

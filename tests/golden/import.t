@@ -23,7 +23,7 @@ is in tests/unit/test_import.c.)
     > stepsim import titan.toml
     > stepsim predict titan.toml --set cluster.system=dgx-h200 | head -4
     # From titan.toml, a config of torchtitan.
-    # Of its 10 keys 7 are taken, 1 have no effect on a step's time, 2 are not modelled.
+    # Of its 10 keys 7 are taken, 2 have no effect on a step's time, 1 are not modelled.
     model:
       preset: llama3-8b # model.name
       seq_len: 8192 # training.seq_len
@@ -59,12 +59,12 @@ is in tests/unit/test_import.c.)
     #   11  taken         parallelism.tensor_parallel_degree = 2: as parallel.tensor,
     #                     parallel.sequence_parallel
     #   13  taken         activation_checkpoint.mode = full: as train.recompute
-    #   15  not modelled  float8.enable_fsdp_float8_all_gather = true: the gather stays in bf16
+    #   15  no effect     float8.enable_fsdp_float8_all_gather = true: other keys decide
     #   17  not modelled  plugin.name = mine: not known to stepsim
-    stepsim: titan.toml: a config of torchtitan, of which 7 keys are taken and 2 not modelled (`stepsim import` shows each)
+    stepsim: titan.toml: a config of torchtitan, of which 7 keys are taken and 1 not modelled (`stepsim import` shows each)
     stepsim: it names no machine: dgx-h100 is assumed (--set cluster.system=NAME takes another)
     A step takes 1.33 s (90 % interval: 1.12 s to 1.57 s); 68 % of communication hides behind compute,
-      the rest takes 6.5 % of the step; it fits, 122 GiB are free.
+      the rest takes 6.5 % of the step; it fits, 118 GiB are free.
     llama3-8b (8.03 B parameters), fsdp on 64 ranks (tp 2, dp 32), bf16
     a step: 64 sequences of 8192 tokens, 1 micro-batch of 2 a replica
 

@@ -189,7 +189,7 @@ static void test_words(void)
 	refused(LLAMA, "train.recompute=half",
 		"--set train.recompute=half: unknown value \"half\" (known: none, selective, full)");
 	refused(LLAMA, "train.optimizer=-_",
-		"--set train.optimizer=-_: unknown value \"-_\" (known: adamw, adam, lamb, muon, lion, sgd, "
+		"--set train.optimizer=-_: unknown value \"-_\" (known: adamw, adam, lamb, muon, adafactor, lion, sgd, "
 		"none)");
 }
 

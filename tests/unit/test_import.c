@@ -299,6 +299,13 @@ static void test_yaml(void)
 	check(KEY_train_optimizer, "adafactor");
 	import_free(&im);
 
+	take("--num-layers 2 --hidden-size 64 --num-attention-heads 4 --fp8-format hybrid --fp8-param-gather "
+	     "--use-distributed-optimizer --bf16\n",
+		"megatron");
+	check(KEY_train_dtype, "fp8");
+	check(KEY_train_param_dtype, "fp8");
+	import_free(&im);
+
 	take("compute_environment: LOCAL_MACHINE\ndistributed_type: MULTI_GPU\nnum_processes: 8\noptim: adafactor\n",
 		"accelerate");
 	check(KEY_train_optimizer, "adafactor");

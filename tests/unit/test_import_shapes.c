@@ -72,7 +72,7 @@ static void test_script(void)
 	check_value("rampup_batch_size", "16 16 5859375");
 	check_leaf("NCCL_ALGO", NOT_MODELLED, "what NCCL is told to do");
 	check_leaf("NCCL_DEBUG", NO_EFFECT, "variables of the environment");
-	check_leaf("fp8_param_gather", NOT_MODELLED, "weights kept and gathered in fp8");
+	check_leaf("fp8_param_gather", NO_EFFECT, "other keys decide");
 	check_leaf("fp16_lm_cross_entropy", NOT_MODELLED, "the loss in half precision");
 	check_leaf("tensor_model_parallel_size", NOT_MODELLED,
 		"the value is not in this file (--set parallel.tensor)"); /* of several rows the first's key */
