@@ -16,8 +16,9 @@
 #define OVERLAP_COMPUTE 3 /* times as long as those collectives alone */
 #define OVERLAP_GEMMS_MAX 512
 #define BETWEEN_SIZES 3
-#define BETWEEN_COMM_S 80e-3 /* several calls of a small one */
-#define PENDING_S 80e-3      /* of waiting for a late peer, beside GEMMs */
+#define BETWEEN_COMM_S 80e-3  /* several calls of a small one */
+#define BETWEEN_CALL_S 150e-3 /* longer calls are left out, but for the first two sizes */
+#define PENDING_S 80e-3       /* of waiting for a late peer, beside GEMMs */
 #define LEAST_RATE 0.01
 
 static const uint64_t between_B[BETWEEN_SIZES] = {512 << 10, 2 << 20, 8 << 20}; /* some 5 to 80 ms at 1 Gb/s */
@@ -234,11 +235,15 @@ enum status calibration_overlap_between(struct session *s, const struct calibrat
 	struct pairing w = {.gemm = unit->gemm, .size = unit->size};
 	struct losses sizes[BETWEEN_SIZES];
 	struct paired t;
-	double waits = 0;
+	double waits = 0, call_s = 0; /* call_s: the next size's, about; the same on all ranks */
+	size_t n = 0;
 	enum status st = ST_OK;
-	for (size_t i = 0; i < BETWEEN_SIZES && !st; i++) {
-		w.bytes = between_B[i];
-		st = find_losses(s, &w, &sizes[i], &t, e);
+	for (; n < BETWEEN_SIZES && (n < 2 || call_s < BETWEEN_CALL_S) && !st; n++) {
+		w.bytes = between_B[n];
+		if (!(st = find_losses(s, &w, &sizes[n], &t, e))) {
+			call_s = sizes[n].alone_s * (double)between_B[1] / (double)between_B[0];
+			st = session_max(s, &call_s, 1, e);
+		}
 	}
 	if (st)
 		return st;
@@ -246,7 +251,7 @@ enum status calibration_overlap_between(struct session *s, const struct calibrat
 	w.bytes = between_B[0];
 	if ((st = wait_share(s, &w, gemms, &waits, e)))
 		return st;
-	const struct between_fit fit = fit_losses(sizes, BETWEEN_SIZES, waits, unit->size);
+	const struct between_fit fit = fit_losses(sizes, n, waits, unit->size);
 	double found[] = {fit.compute_s_per_B, fit.comm_s_per_B, fit.turn_s};
 	if ((st = mean_over_ranks(s, found, COUNT(found), e)) || !p)
 		return st;
