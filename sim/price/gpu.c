@@ -19,13 +19,22 @@ static bool unaligned_product(const struct op *op, const struct rates *r)
 
 static double groups_of(const struct op *op) { return op->kind == OP_GROUPED_GEMM ? (double)op->gemm.groups : 1; }
 
+/* Returns by how much Winograd's algorithm cuts the products of a convolution. It runs on vector units: in fp32. */
+static double winograd_fewer(const struct op *op, const struct rates *r)
+{
+	const bool fits = op_is_conv(op) && op->dtype == DT_FP32 && !op->conv.flat && op->conv.stride == 1 &&
+	                  (double)op->conv.kernel == r->parameters->gpu.winograd_kernel;
+	return fits ? r->parameters->gpu.winograd_fewer : 1;
+}
+
 /* Returns the FLOP of whole tiles over the rate of the SMs that have one. A group's products run at the same time. */
 static double multiply_s(const struct op *op, const struct rates *r)
 {
 	const struct op_gemm d = op_as_gemm(op);
 	const struct tiles t = tiles_of(&r->device.tiles, groups_of(op), d.m, d.n, d.k, r->device.sms);
 	const double rate = r->product_flop_per_s[op->dtype] * t.busy;
-	return t.flop / (unaligned_product(op, r) ? rate / r->parameters->gpu.unaligned_slower : rate);
+	return t.flop / winograd_fewer(op, r) /
+	       (unaligned_product(op, r) ? rate / r->parameters->gpu.unaligned_slower : rate);
 }
 
 /* Returns the elements of a weight's gradient that a separate kernel adds to the wider sums, because the product leaves

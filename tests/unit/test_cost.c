@@ -122,6 +122,15 @@ static void test_roofline(void)
 	NEAR(cost(&m, gemm(DT_FP32, 4096, 4096, 4096)).alone_s,
 		KERNEL_S + 2 * 4096.0 * 4096 * 4096 / 40e12 + 4 * 4096.0 * 4096 / 1.8e12);
 
+	/* 64 images of 56 x 56 pixels, 256 channels, 3 x 3: 200,704 x 256 x 2,304, of which Winograd's algorithm leaves
+	 * 16 products of 36; it has no form for steps of 2. */
+	struct op conv = {.kind = OP_CONV, .dtype = DT_FP32, .out_dtype = DT_FP32, .conv = {64, 56, 256, 256, 3, 1, 0}};
+	NEAR(cost(&m, conv).alone_s,
+		KERNEL_S + 2 * 200704.0 * 256 * 2304 * 16 / 36 / 40e12 + 4 * 200704.0 * 256 / 1.8e12);
+	conv.conv = (struct op_conv){64, 112, 256, 256, 3, 2, 0};
+	NEAR(cost(&m, conv).alone_s,
+		KERNEL_S + 2 * 200704.0 * 256 * 2304 / 40e12 + 4 * 200704.0 * 256 / 1.8e12);
+
 	struct op norm = {.kind = OP_NORM, .dtype = DT_BF16, .out_dtype = DT_BF16, .matrix = {65536, 4096}};
 	c = cost(&m, norm);
 	NEAR(c.alone_s, KERNEL_S + (op_read_B(&norm) + op_write_B(&norm)) / 1.8e12);
