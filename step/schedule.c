@@ -58,12 +58,13 @@ int64_t schedule_part(enum schedule kind, int64_t stages, int64_t stage, int64_t
 	return chunk * stages + (schedule_traits[kind].turns_back && chunk % 2 ? stages - 1 - stage : stage);
 }
 
-/* ---- zbv ---- */
+/* ---- two chunks a stage, down and up ---- */
 
 struct v_order {
 	const struct schedule_shape *s;
 	action_list *out;                   /* has room for all actions */
 	int64_t done[ACTION_KIND_COUNT][2]; /* by chunk */
+	size_t weighed;                     /* of the first so many actions no W is left */
 };
 
 static void next_of(struct v_order *v, enum action_kind kind, int64_t chunk)
@@ -78,6 +79,8 @@ static void back_of(struct v_order *v, int64_t chunk)
 	next_of(v, ACTION_BACKWARD, chunk);
 	next_of(v, ACTION_WEIGHTS, chunk);
 }
+
+static void next_backward(struct v_order *v, int64_t chunk) { next_of(v, ACTION_BACKWARD, chunk); }
 
 static void v_actions(const struct schedule_shape *s, int64_t stage, action_list *out)
 {
@@ -113,6 +116,67 @@ static void v_actions(const struct schedule_shape *s, int64_t stage, action_list
 		next_of(&v, ACTION_WEIGHTS, 0);
 }
 
+/* Appends the W of the first backward pass that none follows at once. */
+static void oldest_weights(struct v_order *v)
+{
+	const action_list *l = v->out;
+	for (size_t i = v->weighed; i < l->n; i++) {
+		const struct action a = l->at[i], *next = i + 1 < l->n ? &l->at[i + 1] : NULL;
+		v->weighed = i + 1;
+		if (a.kind != ACTION_BACKWARD ||
+			(next && next->kind == ACTION_WEIGHTS && next->chunk == a.chunk && next->micro == a.micro))
+			continue;
+		next_of(v, ACTION_WEIGHTS, a.chunk);
+		return;
+	}
+}
+
+/* A forward pass of a chunk, and then a backward pass of the other one. */
+static void both_of(struct v_order *v, int64_t chunk)
+{
+	next_of(v, ACTION_FORWARD, chunk);
+	back_of(v, 1 - chunk);
+}
+
+static void dual_actions(const struct schedule_shape *s, int64_t stage, action_list *out)
+{
+	struct v_order v = {.s = s, .out = out};
+	const int64_t later = s->stages - stage - 1, half = (stage + 1) / 2,
+		      n = s->micro_batches > 2 * s->stages ? s->micro_batches : 2 * s->stages;
+	for (int64_t i = 0; i < 2 * later; i++)
+		next_of(&v, ACTION_FORWARD, 0);
+	for (int64_t i = 0; i < stage + 1; i++) {
+		next_of(&v, ACTION_FORWARD, 0);
+		next_of(&v, ACTION_FORWARD, 1);
+	}
+	for (int64_t i = 0; i < later; i++) {
+		back_of(&v, 1);
+		next_of(&v, ACTION_FORWARD, 1);
+	}
+	for (int64_t i = 0; i < n - 2 * s->stages + stage + 1; i++) {
+		both_of(&v, 0);
+		both_of(&v, 1);
+	}
+	for (int64_t i = 0; i < later; i++) {
+		back_of(&v, 1);
+		both_of(&v, 1);
+	}
+	v.weighed = out->n;
+	for (int64_t i = 0; i < stage + 1; i++) {
+		(i < half || (i == half && stage % 2 == 0) ? back_of : next_backward)(&v, 1);
+		(i < half ? back_of : next_backward)(&v, 0);
+	}
+	for (int64_t i = 0; i < later; i++) {
+		oldest_weights(&v);
+		next_backward(&v, 0);
+	}
+	while (v.weighed < out->n)
+		oldest_weights(&v);
+}
+
+typedef void v_actions_fn(const struct schedule_shape *s, int64_t stage, action_list *out);
+static v_actions_fn *const turned[SCHED_COUNT] = {[SCHED_ZBV] = v_actions, [SCHED_DUALPIPEV] = dual_actions};
+
 enum status schedule_actions(const struct schedule_shape *s, int64_t stage, action_list *out, struct error *e)
 {
 	bool splits = schedule_splits_backward(s->kind);
@@ -120,7 +184,7 @@ enum status schedule_actions(const struct schedule_shape *s, int64_t stage, acti
 	if (!vec_reserve(out, (size_t)(3 * n)))
 		return error_nomem(e, "the schedule");
 	if (schedule_traits[s->kind].turns_back) {
-		v_actions(s, stage, out);
+		turned[s->kind](s, stage, out);
 		return ST_OK;
 	}
 	for (int64_t k = 0; k < ahead; k++)

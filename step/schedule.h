@@ -22,6 +22,19 @@
  *                With m < 2 p - 1 the actions of absent micro-batches drop out. Each stage holds the activations of p
  *                micro-batches, as the first stage of 1f1b does.
  *
+ *   dualpipev    Placed as zbv. A forward pass of one chunk stands before a backward pass of the other, beside which it
+ *                may run (parallel.expert_overlap); B is split at the ends alone (DeepSeek-AI,
+ *                https://github.com/deepseek-ai/DualPipe, dualpipe/dualpipev.py, step; Qi et al. 2025,
+ *                https://hackmd.io/@ufotalent/r1lVXsa9Jg):
+ *                1. 2 (p - i - 1) F of chunk 0, i + 1 times F of each chunk, p - i - 1 times B W F of chunk 1
+ *                2. F of chunk 0, B W of chunk 1, F of chunk 1, B W of chunk 0 in turn
+ *                3. p - i - 1 times B W of chunk 1, F of chunk 1, B W of chunk 0, then i + 1 times B of each chunk, in
+ *                   the first half with their W
+ *                4. p - i - 1 times the oldest W that is left and B of chunk 0, then the W that are left
+ *                With m < 2 p the actions of absent micro-batches drop out.
+ *                DualPipe itself (DeepSeek-AI 2024, arXiv:2412.19437, section 3.2.1) is two of these: of its 2 p ranks
+ *                the one half mirrors the other with the same weights, as a replica more does here.
+ *
  * With one stage every schedule but gpipe runs F, B, F, B, ...
  */
 #ifndef STEPSIM_STEP_SCHEDULE_H
@@ -33,14 +46,16 @@
 #include "base/status.h"
 #include "base/vec.h"
 
-/* X(id, word of parallel.schedule, chunks_least, chunks_most, splits_backward, turns_back, all_in_flight, grouped):
+/* X(id, word of parallel.schedule, chunks_least, chunks_most, splits_backward, turns_back, all_in_flight, grouped,
+ * pairs):
  * struct schedule_traits says what the columns mean. */
 #define SCHEDULES(X) \
-	X(GPIPE, "gpipe", 1, 1, false, false, true, false) \
-	X(1F1B, "1f1b", 1, 1, false, false, false, false) \
-	X(INTERLEAVED, "interleaved", 2, INT64_MAX, false, false, false, true) \
-	X(ZERO_BUBBLE, "zero_bubble", 1, 1, true, false, false, false) \
-	X(ZBV, "zbv", 2, 2, true, true, false, false)
+	X(GPIPE, "gpipe", 1, 1, false, false, true, false, false) \
+	X(1F1B, "1f1b", 1, 1, false, false, false, false, false) \
+	X(INTERLEAVED, "interleaved", 2, INT64_MAX, false, false, false, true, true) \
+	X(ZERO_BUBBLE, "zero_bubble", 1, 1, true, false, false, false, false) \
+	X(ZBV, "zbv", 2, 2, true, true, false, false, false) \
+	X(DUALPIPEV, "dualpipev", 2, 2, true, true, false, false, true)
 
 #define SCHEDULE_ID(id, ...) SCHED_##id,
 enum schedule { SCHEDULES(SCHEDULE_ID) SCHED_COUNT };
@@ -53,6 +68,7 @@ struct schedule_traits {
 	bool turns_back;                   /* odd chunks run from the last stage to the first */
 	bool all_in_flight;                /* all micro-batches are in flight at once: memory grows with their number */
 	bool grouped;                      /* micro-batches run in groups of as many as there are stages */
+	bool pairs;                        /* a forward and a backward action may run together (expert_overlap) */
 };
 
 extern const struct schedule_traits schedule_traits[SCHED_COUNT];

@@ -159,8 +159,8 @@ static bool recompute_by_fit(const struct csv *t, size_t row, const struct frame
 }
 
 /* Words of the column optimizer, and those of train.optimizer. */
-static const char *const optimizers[] = {"adam", "adamw", "fusedadam", "decoupled_adamw", "lamb", "lion", "muon",
-	"sgd", "adafactor"};
+static const char *const optimizers[] = {"adam", "adamw", "fusedadam", "decoupled_adamw", "lamb", "lion", "muon", "sgd",
+	"adafactor"};
 static const enum optimizer meant[COUNT(optimizers)] = {OPT_ADAM, OPT_ADAMW, OPT_ADAM, OPT_ADAMW, OPT_LAMB, OPT_LION,
 	OPT_MUON, OPT_SGD, OPT_ADAFACTOR};
 

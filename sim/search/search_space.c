@@ -164,7 +164,7 @@ static void each_strategy(struct enumerator *en)
 /* Exchanges hide behind another micro-batch's compute where each chunk has one (step/config/experts.c). */
 static void each_expert_overlap(struct enumerator *en)
 {
-	const bool chunks = en->now.value[PLAN_PIPELINE] > 1 && en->now.value[PLAN_SCHEDULE] == SCHED_INTERLEAVED;
+	const bool chunks = en->now.value[PLAN_PIPELINE] > 1 && schedule_traits[en->now.value[PLAN_SCHEDULE]].pairs;
 	each_way(en, PLAN_EXPERT_OVERLAP, false, chunks && expert_ranks(en) > 1, each_strategy);
 }
 

@@ -355,12 +355,14 @@ static bool has_pairs(const struct builder *b)
 	return b->c->parallel.expert_overlap && forwards_first(b) < b->chunks * b->c->micro_batches;
 }
 
-/* True where an action and the next one are a forward one and the backward one of other activations. */
+/* True where an action and the next one are a forward one and the backward one of other activations; of the other chunk
+ * where these turn back (dualpipev.py, _forward_backward_chunk). */
 static bool is_pair(const struct builder *b, size_t i)
 {
 	const struct action *a = &b->actions.at[i], *next = a + 1;
 	return i + 1 < b->actions.n && a->kind == ACTION_FORWARD && next->kind == ACTION_BACKWARD &&
-	       (a->micro != next->micro || a->chunk != next->chunk);
+	       (a->chunk != next->chunk ||
+		       (a->micro != next->micro && !schedule_traits[b->c->parallel.schedule].turns_back));
 }
 
 void build_actions(struct builder *b)

@@ -4,6 +4,7 @@
 
 #include "base/array.h"
 #include "step/config/keys.h"
+#include "step/schedule.h"
 
 #define EXPERT_TENSOR_TEXT 48
 
@@ -125,9 +126,9 @@ static enum status check_overlap(const struct config *c, struct error *e)
 	char names[STRATEGY_NAMES];
 	if (!p->expert_overlap)
 		return ST_OK;
-	if (p->pipeline == 1 || p->schedule != SCHED_INTERLEAVED)
+	if (p->pipeline == 1 || !schedule_traits[p->schedule].pairs)
 		return config_error(c, KEY_parallel_expert_overlap, e,
-			"true needs pipeline of 2 or more with schedule: interleaved (nearest: false)");
+			"true needs pipeline of 2 or more with schedule: interleaved or dualpipev (nearest: false)");
 	if (strategy_has(p->strategy, STRATEGY_CUTS_GRADIENTS))
 		return config_error(c, KEY_parallel_strategy, e,
 			"%s is not modelled yet with expert_overlap (accepted: %s)", strategy_name(p->strategy),

@@ -224,6 +224,9 @@ train 4 parallel.pipeline=4 parallel.schedule=interleaved parallel.virtual_stage
 train 2 parallel.pipeline=2 parallel.schedule=zbv model.layers=4
 train 4 parallel.pipeline=4 parallel.schedule=zbv model.layers=9 model.tied_embeddings=false train.global_batch=8
 train 3 parallel.pipeline=3 parallel.schedule=zbv model.layers=6 train.global_batch=6 train.recompute=full
+train 2 parallel.pipeline=2 parallel.schedule=dualpipev model.layers=4
+train 4 parallel.pipeline=4 parallel.schedule=dualpipev model.layers=9 model.tied_embeddings=false train.global_batch=12
+train 3 parallel.pipeline=3 parallel.schedule=dualpipev model.layers=6 train.global_batch=6 train.recompute=full
 train 8 parallel.pipeline=2 parallel.tensor=2 parallel.strategy=zero1 parallel.schedule=zbv model.layers=4 \
 	parallel.overlap=false
 train 2 parallel.pipeline=2 train.global_batch=1 train.optimizer=sgd
@@ -354,6 +357,8 @@ train 8 parallel.expert=4 parallel.pipeline=2 parallel.schedule=interleaved para
 overlap=(parallel.schedule=interleaved parallel.virtual_stages=2 parallel.expert_overlap=true)
 train 4 "${overlap[@]}" parallel.expert=2 parallel.pipeline=2 model.layers=4
 train 4 "${overlap[@]}" parallel.expert=2 parallel.pipeline=2 model.layers=4 train.global_batch=4
+train 4 parallel.schedule=dualpipev parallel.expert_overlap=true parallel.expert=2 parallel.pipeline=2 model.layers=8 \
+	parallel.strategy=zero1 train.global_batch=16
 train 8 "${overlap[@]}" parallel.expert=4 parallel.pipeline=2 model.layers=5 train.recompute=full parallel.strategy=zero1 \
 	parallel.tensor=2 parallel.sequence_parallel=true model.first_dense_layers=1 train.global_batch=16
 train 4 "${overlap[@]}" parallel.pipeline=4 model.layers=8 train.fused=false

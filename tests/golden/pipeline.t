@@ -161,6 +161,15 @@ zbv: two chunks a stage, the second ones come back up. On its way to the first s
     1          20   13.8 s         620 ms   805 ms    10.9 ms      30.6 ms  48.0 GiB
     2          20   13.8 s         621 ms   820 ms    10.9 ms      15.3 ms  59.3 GiB
     3          20   13.8 s         616 ms   841 ms    10.9 ms          0 s  70.6 GiB
+    $ stepsim predict $ROOT/configs/pp-llama3-70b-64xh100.yaml --set parallel.schedule=dualpipev | sed -n '/^step time/p; /^  bubble/p; /^stage/,/^3/p'
+    step time                      15.2 s
+      bubble                       719 ms        4.7 %
+    stage  layers  compute  exposed comm.   bubble  optimizer  other, idle    memory
+    --------------------------------------------------------------------------------
+    0          20   14.6 s         552 ms  12.2 ms    12.2 ms      2.93 ms  52.5 GiB
+    1          20   13.8 s         676 ms   719 ms    10.9 ms          0 s  49.7 GiB
+    2          20   13.8 s         638 ms   743 ms    10.9 ms      14.6 ms  49.7 GiB
+    3          20   13.8 s         616 ms   750 ms    10.9 ms      29.3 ms  49.7 GiB
     $ stepsim predict $ROOT/configs/pp-llama3-70b-64xh100.yaml --set parallel.schedule=zbv --set parallel.strategy=fsdp
     stepsim: --set parallel.strategy=fsdp: fsdp reduces the gradients of each micro-batch, which zbv defers (accepted: ddp, zero1, none)
     [2]

@@ -97,24 +97,24 @@ static void test_folded(void)
 static void test_pipelines(void)
 {
 	static const char *const stacks[] = {"megatron-core", "nanotron"};
-	static const char *const schedules[] = {"gpipe", "1f1b", "interleaved", "zero_bubble", "zbv"},
+	static const char *const schedules[] = {"gpipe", "1f1b", "interleaved", "zero_bubble", "zbv", "dualpipev"},
 				 *const strategies[] = {"ddp", "zero1", "none"};
 	struct machine m[2];
 	load(&m[0]);
 	CU_ASSERT_EQUAL_FATAL(machine_load("gpu:4 h100-sxm nic:4x400Gb/s", 2, 0, &m[1], NULL), ST_OK);
 	for (unsigned i = 0; i < 60; i++) {
 		char text[512];
-		const unsigned schedule = i % 5, slow_host = i / 5 % 2, pipeline = 2u << random_below(2),
+		const unsigned schedule = i % 6, slow_host = i / 6 % 2, pipeline = 2u << random_below(2),
 			       data = 1u << random_below(2), tensor = 8 / pipeline / data,
 			       micro = pipeline * (5 + random_below(slow_host ? 24 : 4)),
-			       layers = slow_host && schedule != 2 && schedule != 4 ? 8 + random_below(4) : 8;
+			       layers = slow_host && schedule != 2 && schedule < 4 ? 8 + random_below(4) : 8;
 		snprintf(text, sizeof text,
 			"model: {layers: %u, hidden: %u, heads: 16, vocab: 8192, seq_len: 1024}\n"
 			"train: {stack: %s, dtype: bf16, micro_batch: 1, global_batch: %u, recompute: %s}\n"
 			"parallel: {strategy: %s, tensor: %u, pipeline: %u, schedule: %s, virtual_stages: %u}\n",
 			layers, 1024 << random_below(2), stacks[slow_host], data * micro,
 			random_below(2) ? "full" : "none", strategies[data > 1 ? random_below(2) : 2], tensor, pipeline,
-			schedules[schedule], schedule == 2 || schedule == 4 ? 2 : 1);
+			schedules[schedule], schedule == 2 || schedule >= 4 ? 2 : 1);
 		compare(text, &m[slow_host], schedule == 0 ? 0 : 0.01);
 	}
 	machine_free(&m[0]);

@@ -266,8 +266,8 @@ static void test_floors(void)
 	free(p);
 }
 
-/* Tried where the config has it: the head is on the first stage, and gradients of weights are deferred. */
-static void test_zbv(void)
+/* Tried where the config has them: the head is on the first stage, and gradients of weights are deferred. */
+static void test_turning_back(void)
 {
 	static const char *const lines[] = {"gpu:4 rtx4090 none", "gpu:4 a100-sxm-40 nvswitch",
 		"gpu:2 v100-sxm-16 nvswitch"};
@@ -276,18 +276,20 @@ static void test_zbv(void)
 	struct problem *p = malloc(sizeof *p);
 	struct search_space *s = malloc(sizeof *s);
 	CU_ASSERT_TRUE_FATAL(p && s);
-	for (int i = 0; i < 3; i++) {
+	for (int i = 0; i < 6; i++) {
 		struct search_result quick, all;
 		struct evaluator *v = NULL;
 		struct error e = {0};
+		const enum schedule schedule = i < 3 ? SCHED_ZBV : SCHED_DUALPIPEV;
 		snprintf(p->text, sizeof p->text,
 			"model: {layers: %u, hidden: 1024, heads: 8, vocab: %u, seq_len: 1024}\n"
 			"train: {stack: megatron-core, dtype: %s, micro_batch: 1, global_batch: %u}\n"
-			"parallel: {strategy: zero1, pipeline: 2, schedule: zbv}\n",
-			8u, 1024 * (8 + below(24)), i == 2 ? "fp16" : "bf16", 2u << below(5));
+			"parallel: {strategy: zero1, pipeline: 2, schedule: %s}\n",
+			8u, 1024 * (8 + below(24)), i % 3 == 2 ? "fp16" : "bf16", 2u << below(5),
+			schedule_traits[schedule].name);
 		p->held = 1u << PLAN_SCHEDULE | 1u << PLAN_RECOMPUTE | 1u << PLAN_TENSOR;
-		if (config_parse(p->text, strlen(p->text), "zbv", NULL, 0, &p->config, &e) ||
-			machine_load(lines[i], 1, 0, &p->machine, &e))
+		if (config_parse(p->text, strlen(p->text), "turning", NULL, 0, &p->config, &e) ||
+			machine_load(lines[i % 3], 1, 0, &p->machine, &e))
 			die(p, &e);
 		p->ranks = p->config.node_ranks = p->machine.devices_per_node;
 		find(p, false, 2, &quick);
@@ -299,7 +301,7 @@ static void test_zbv(void)
 		for (int k = 0; k < 10 * SAMPLES && s->shapes.n; k++)
 			check_lower_bound(p, s, v, &bounded, &tightest);
 		for (size_t k = 0; k < all.n_best; k++)
-			chosen += all.best[k].config.parallel.schedule == SCHED_ZBV;
+			chosen += all.best[k].config.parallel.schedule == schedule;
 		evaluator_destroy(v);
 		search_space_free(s);
 		search_free(&quick);
@@ -368,4 +370,5 @@ static void test_experts(void)
 }
 
 UNIT_MAIN("search", {"no bound is above what it bounds", test_floors}, {"nor of large models", test_large_floors},
-	{"pruned and exhaustive agree", test_pruned}, {"zbv", test_zbv}, {"experts", test_experts})
+	{"pruned and exhaustive agree", test_pruned}, {"zbv and dualpipev", test_turning_back},
+	{"experts", test_experts})

@@ -293,12 +293,12 @@ static size_t too_early(const struct program *p, const struct timeline *t)
  * long, and every stage's partition adds up. */
 static void test_random(void)
 {
-	static const char *const schedules[] = {"gpipe", "1f1b", "interleaved", "zero_bubble", "zbv"};
+	static const char *const schedules[] = {"gpipe", "1f1b", "interleaved", "zero_bubble", "zbv", "dualpipev"};
 	srandom(11);
 	for (int i = 0; i < 100; i++) {
-		int64_t s = random() % 5, pp = 2 + random() % 4,
+		int64_t s = random() % 6, pp = 2 + random() % 4,
 			v = s == 2   ? 2 + random() % 2
-		            : s == 4 ? 2
+		            : s >= 4 ? 2
 		                     : 1,
 			m = s == 2 ? pp * (1 + random() % 3) : 1 + random() % 10;
 		char more[512], cut[128] = "";

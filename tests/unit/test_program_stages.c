@@ -46,13 +46,10 @@ static int64_t below(int64_t n) { return random() % n; }
 static struct config random_plan(void)
 {
 	static const enum schedule schedules[] = {SCHED_GPIPE, SCHED_1F1B, SCHED_INTERLEAVED, SCHED_ZERO_BUBBLE,
-		SCHED_ZBV};
+		SCHED_ZBV, SCHED_DUALPIPEV};
 	static const enum strategy strategies[] = {STRAT_DDP, STRAT_ZERO1, STRAT_ZERO2, STRAT_FSDP, STRAT_HSDP};
-	enum schedule s = schedules[below(5)];
-	int64_t pp = 2 + below(4),
-		chunks = s == SCHED_INTERLEAVED ? 2 + below(2)
-	                 : s == SCHED_ZBV       ? 2
-	                                        : 1,
+	enum schedule s = schedules[below(6)];
+	int64_t pp = 2 + below(4), chunks = s == SCHED_INTERLEAVED ? 2 + below(2) : schedule_traits[s].chunks_least,
 		micro = s == SCHED_INTERLEAVED ? pp * (1 + below(3)) : 1 + below(9), dp = 1 + below(3),
 		tp = 1 + below(2);
 	struct config c = plan(s, pp, chunks, micro);
@@ -243,9 +240,8 @@ static void test_in_flight(void)
 /* However many micro-batches pass, 1f1b's memory stays. */
 static void test_steady_memory(void)
 {
-	for (int s = SCHED_1F1B; s <= SCHED_ZBV; s++) {
-		struct config few = plan((enum schedule)s, 4, s == SCHED_INTERLEAVED || s == SCHED_ZBV ? 2 : 1, 16),
-			      many = few;
+	for (int s = SCHED_1F1B; s < SCHED_COUNT; s++) {
+		struct config few = plan((enum schedule)s, 4, schedule_traits[s].chunks_least, 16), many = few;
 		many.micro_batches = 32;
 		many.train.global_batch = 64;
 		struct program *p = built(&few), *q = built(&many);
@@ -408,8 +404,9 @@ static void check_peers(const struct program *p, size_t role, const uint32_t *ow
 static void test_peers(void)
 {
 	struct error e = {0};
-	for (int k = 0; k < 5; k++) {
-		struct config c = plan(k == 4   ? SCHED_ZBV
+	for (int k = 0; k < 6; k++) {
+		struct config c = plan(k == 5   ? SCHED_DUALPIPEV
+				       : k == 4 ? SCHED_ZBV
 				       : k == 3 ? SCHED_INTERLEAVED
 						: SCHED_1F1B,
 			2 + k, k >= 3 ? 2 : 1, 2 * (2 + k));

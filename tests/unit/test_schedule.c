@@ -60,12 +60,21 @@ static void test_orders(void)
 	ORDER(SCHED_ZBV, 2, 2, 4, 1,
 		"Fa0 Fb0 Fa1 Fb1 Bb0 Wb0 Fa2 Ba0 Wa0 Fb2 Bb1 Wb1 Fa3 Ba1 Wa1 Fb3 Bb2 Wb2 Ba2 Bb3 Ba3 Wa2 Wb3 Wa3");
 	ORDER(SCHED_ZBV, 2, 2, 1, 0, "Fa0 Fb0 Bb0 Wb0 Ba0 Wa0");
+	/* DualPipeV, by hand from dualpipev.py: two ranks, five micro-batches */
+	ORDER(SCHED_DUALPIPEV, 2, 2, 5, 0,
+		"Fa0 Fa1 Fa2 Fb0 Bb0 Wb0 Fb1 Fa3 Bb1 Wb1 Fb2 Ba0 Wa0 Fa4 Bb2 Wb2 Fb3 Ba1 Wa1 Bb3 Wb3 Fb4 Ba2 Wa2 Bb4 Wb4 "
+		"Ba3 Wa3 Ba4 Wa4");
+	ORDER(SCHED_DUALPIPEV, 2, 2, 5, 1,
+		"Fa0 Fb0 Fa1 Fb1 Fa2 Bb0 Wb0 Fb2 Ba0 Wa0 Fa3 Bb1 Wb1 Fb3 Ba1 Wa1 Fa4 Bb2 Wb2 Fb4 Ba2 Wa2 Bb3 Wb3 Ba3 Wa3 "
+		"Bb4 Ba4 Wb4 Wa4");
+	ORDER(SCHED_DUALPIPEV, 2, 2, 1, 0, "Fa0 Fb0 Bb0 Wb0 Ba0 Wa0");
 }
 
 /* ---- the length of the step ---- */
 
 struct lengths {
 	int64_t forward, backward, weights; /* of one chunk */
+	int64_t together; /* > 0: of a forward and a backward pass with its W that run as one (is_pair) */
 };
 
 /* When each (kind, chunk, micro) of a stage ends; -1: not yet. */
@@ -95,6 +104,16 @@ static int64_t ready(const struct schedule_shape *s, struct ends *e, int64_t sta
 	return *end_of(s, e, behind.stage, ACTION_BACKWARD, behind.chunk, a->micro);
 }
 
+/* True where DualPipeV runs a forward pass and a backward one with its W together: in its fourth and fifth step, but on
+ * the last rank, which begins the fourth apart. */
+static bool is_pair(const struct schedule_shape *s, int64_t stage, const action_list *l, size_t i)
+{
+	const struct action *a = &l->at[i];
+	return i + 2 < l->n && a[0].kind == ACTION_FORWARD && a[1].kind == ACTION_BACKWARD &&
+	       a[2].kind == ACTION_WEIGHTS && a[0].chunk != a[1].chunk &&
+	       (stage < s->stages - 1 || i != (size_t)(2 * s->stages));
+}
+
 /* The step's length with free messages, -1 for a deadlock; in_flight: the most activations of a whole stage held at
  * once, in chunks. */
 static int64_t length_of(const struct schedule_shape *s, struct lengths l, int64_t *in_flight)
@@ -118,6 +137,18 @@ static int64_t length_of(const struct schedule_shape *s, struct lengths l, int64
 				if (begin < 0)
 					break;
 				begin = begin > now[i] ? begin : now[i];
+				if (l.together > 0 && is_pair(s, i, &lists[i], at[i])) {
+					const int64_t other = ready(s, e, i, a + 1);
+					if (other < 0)
+						break;
+					now[i] = (other > begin ? other : begin) + l.together;
+					for (int k = 0; k < 3; k++)
+						*end_of(s, e, i, a[k].kind, a[k].chunk, a[k].micro) = now[i];
+					longest = now[i] > longest ? now[i] : longest;
+					at[i] += 3;
+					moved = true;
+					continue;
+				}
 				now[i] = begin + (a->kind == ACTION_FORWARD           ? l.forward
 							 : a->kind == ACTION_BACKWARD ? l.backward
 										      : l.weights);
@@ -154,22 +185,22 @@ static void test_bubbles(void)
 	for (int64_t p = 2; p <= 8; p++)
 		for (int64_t m = 1; m <= 24; m++) {
 			struct schedule_shape s = {SCHED_GPIPE, p, 1, m, 0};
-			CU_ASSERT_EQUAL(length_of(&s, (struct lengths){1, 2, 0}, held), 3 * m + 3 * (p - 1));
+			CU_ASSERT_EQUAL(length_of(&s, (struct lengths){1, 2, 0, 0}, held), 3 * m + 3 * (p - 1));
 			for (int64_t i = 0; i < p; i++)
 				CU_ASSERT_EQUAL(held[i], m);
 			s.kind = SCHED_1F1B;
-			CU_ASSERT_EQUAL(length_of(&s, (struct lengths){1, 2, 0}, held), 3 * m + 3 * (p - 1));
+			CU_ASSERT_EQUAL(length_of(&s, (struct lengths){1, 2, 0, 0}, held), 3 * m + 3 * (p - 1));
 			for (int64_t i = 0; i < p; i++)
 				CU_ASSERT_EQUAL(held[i], p - i < m ? p - i : m);
-			int64_t one = length_of(&s, (struct lengths){1, 2, 0}, held);
+			int64_t one = length_of(&s, (struct lengths){1, 2, 0, 0}, held);
 			s.kind = SCHED_ZERO_BUBBLE;
-			int64_t zero = length_of(&s, (struct lengths){1, 1, 1}, held);
+			int64_t zero = length_of(&s, (struct lengths){1, 1, 1, 0}, held);
 			CU_ASSERT(zero > 0 && zero < one);
 			if (m >= p)
 				CU_ASSERT_EQUAL(zero, 3 * m + (p - 1));
-			CU_ASSERT(length_of(&s, (struct lengths){5, 7, 4}, held) > 0);
+			CU_ASSERT(length_of(&s, (struct lengths){5, 7, 4, 0}, held) > 0);
 			struct schedule_shape down_and_up = {SCHED_ZBV, p, 2, m, 0};
-			int64_t v_zb = length_of(&down_and_up, (struct lengths){1, 1, 1},
+			int64_t v_zb = length_of(&down_and_up, (struct lengths){1, 1, 1, 0},
 				held); /* in passes of a chunk, half of a stage's */
 			CU_ASSERT(v_zb > 0 && v_zb < 2 * one);
 			if (m >=
@@ -179,10 +210,24 @@ static void test_bubbles(void)
 				for (int64_t i = 0; i < p; i++)
 					CU_ASSERT_EQUAL(held[i], 2 * p);
 			}
-			CU_ASSERT(length_of(&down_and_up, (struct lengths){5, 7, 4}, held) > 0);
+			CU_ASSERT(length_of(&down_and_up, (struct lengths){5, 7, 4, 0}, held) > 0);
+			struct schedule_shape dual = {SCHED_DUALPIPEV, p, 2, m, 0};
+			int64_t apart = length_of(&dual, (struct lengths){1, 1, 1, 0}, held);
+			CU_ASSERT(apart > 0 && apart < 2 * one);
+			if (m >= 2 * p) {
+				/* DeepSeek-AI 2024, table 2, with PP = 2 p parts: (PP / 2 - 1) (F&B + B - 3 W), where B
+				 * has its W, and PP + 1 activations. Here F&B takes as long as F and B. Passes of other
+				 * lengths than one another wait less. */
+				const struct lengths alike = {1, 1, 1, 3}, other = {20, 30, 10, 60};
+				CU_ASSERT_EQUAL(length_of(&dual, alike, held), 6 * m + (p - 1) * (3 + 2 - 3));
+				CU_ASSERT(length_of(&dual, other, held) <= 120 * m + (p - 1) * (60 + 40 - 30));
+				for (int64_t i = 0; i < p; i++)
+					CU_ASSERT_EQUAL(held[i], 2 * p + 1);
+			}
+			CU_ASSERT(length_of(&dual, (struct lengths){5, 7, 4, 0}, held) > 0);
 			for (int64_t v = 2; v <= 4 && m % p == 0; v++) {
 				struct schedule_shape many = {SCHED_INTERLEAVED, p, v, m, 0};
-				CU_ASSERT_EQUAL(length_of(&many, (struct lengths){1, 2, 0}, held),
+				CU_ASSERT_EQUAL(length_of(&many, (struct lengths){1, 2, 0, 0}, held),
 					3 * m * v + 3 * (p - 1));
 			}
 		}
