@@ -285,12 +285,19 @@ void hf_type_cohere2(struct hf_reader *r, struct model *m)
 	m->no_rope_every = m->global_attention_every;
 }
 
-void hf_type_nemotron(struct hf_reader *r, struct model *m)
+/* Arcee: Llama with squared ReLU and no gate. */
+void hf_type_arcee(struct hf_reader *r, struct model *m)
 {
 	hf_read_sizes(r, m);
 	m->mlp = hf_activation(r, "hidden_act", "relu2", false);
-	m->norm = NORM_LAYERNORM;
+	m->norm = NORM_RMSNORM;
 	hf_set_bias(m, hf_bool(r, "attention_bias", false), hf_bool(r, "mlp_bias", false));
+}
+
+void hf_type_nemotron(struct hf_reader *r, struct model *m)
+{
+	hf_type_arcee(r, m);
+	m->norm = NORM_LAYERNORM;
 }
 
 void hf_type_internlm2(struct hf_reader *r, struct model *m)
@@ -366,14 +373,6 @@ void hf_type_hunyuan(struct hf_reader *r, struct model *m)
 {
 	hf_type_llama(r, m);
 	m->qk_norm = QK_NORM_HEAD;
-}
-
-void hf_type_arcee(struct hf_reader *r, struct model *m)
-{
-	hf_read_sizes(r, m);
-	m->mlp = hf_activation(r, "hidden_act", "relu2", false);
-	m->norm = NORM_RMSNORM;
-	hf_set_bias(m, hf_bool(r, "attention_bias", false), hf_bool(r, "mlp_bias", false));
 }
 
 /* xIELU moves what squared ReLU moves, and has two scalars a layer that are left out. */

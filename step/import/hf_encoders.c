@@ -46,6 +46,18 @@ void hf_type_roberta(struct hf_reader *r, struct model *m)
 	m->seq_len = r->out->longest_seq = m->max_positions - 2; /* positions begin behind the padding's, at 2 */
 }
 
+/* ModernBERT: gated MLPs before norms without biases, and a masked-language-model head on the token embedding. */
+void hf_type_modernbert(struct hf_reader *r, struct model *m)
+{
+	hf_read_sizes(r, m);
+	m->causal = false;
+	m->mlp = hf_activation(r, "hidden_activation", "gelu", true);
+	m->norm = NORM_LAYERNORM;
+	hf_set_bias(m, hf_bool(r, "attention_bias", false), hf_bool(r, "mlp_bias", false));
+	m->embedding_norm = m->tied_embeddings = m->lm_head = m->head_transform = m->head_bias = true;
+	hf_leaves_out(r, "windows of its local layers: a query sees all keys");
+}
+
 /* ViT with its classifier. */
 void hf_type_vit(struct hf_reader *r, struct model *m)
 {

@@ -114,6 +114,31 @@ void hf_type_deepseek(struct hf_reader *r, struct model *m)
 	read_deepseek_experts(r, m);
 }
 
+/* DeepSeekMoE 16B: Llama's attention. */
+void hf_type_deepseek_moe(struct hf_reader *r, struct model *m)
+{
+	hf_type_llama(r, m);
+	read_deepseek_experts(r, m);
+}
+
+/* DeepSeek-V3.2: an indexer chooses the keys that a query sees. */
+void hf_type_deepseek_v32(struct hf_reader *r, struct model *m)
+{
+	hf_type_deepseek(r, m);
+	hf_leaves_out(r, "the indexer of its sparse attention: a query sees all keys");
+}
+
+/* MiniMax-M2: one norm for all heads' queries, one for their keys. */
+void hf_type_minimax_m2(struct hf_reader *r, struct model *m)
+{
+	hf_read_llama_like(r, m);
+	read_experts(r, m, "num_local_experts", 256, 8, "intermediate_size");
+	m->qk_norm = hf_bool(r, "use_qk_norm", true) ? QK_NORM_FULL : QK_NORM_NONE;
+	m->router_bias = hf_bool(r, "use_routing_bias", true);
+	if (hf_bool(r, "use_mtp", false))
+		hf_leaves_out(r, "layers that predict further tokens (use_mtp; model.mtp_layers)");
+}
+
 void hf_type_glm4_moe(struct hf_reader *r, struct model *m)
 {
 	hf_read_llama_like(r, m);

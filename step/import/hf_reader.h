@@ -83,6 +83,9 @@ void hf_read_no_rope(struct hf_reader *r, struct model *m, int64_t every);
 	X("deepseek_v2", deepseek) \
 	X("deepseek_v3", deepseek) \
 	X("kimi_k2", deepseek) \
+	X("deepseek", deepseek_moe) \
+	X("deepseek_v32", deepseek_v32) \
+	X("minimax_m2", minimax_m2) \
 	X("glm4_moe", glm4_moe) \
 	X("llama4", llama4) \
 	X("llama4_text", llama4) \
@@ -111,6 +114,7 @@ void hf_read_no_rope(struct hf_reader *r, struct model *m, int64_t every);
 	X("xlm-roberta", roberta) \
 	X("camembert", roberta) \
 	X("distilbert", distilbert) \
+	X("modernbert", modernbert) \
 	X("vit", vit) \
 	X("seed_oss", seed_oss) \
 	X("ernie4_5", ernie4_5) \
@@ -144,6 +148,27 @@ void hf_read_no_rope(struct hf_reader *r, struct model *m, int64_t every);
 typedef void hf_type_fn(struct hf_reader *r, struct model *m);
 #define HF_TYPE_FN(name, fn) hf_type_fn hf_type_##fn;
 HF_TYPES(HF_TYPE_FN)
+
+/* X(model_type, what its blocks have that cannot be described). */
+#define HF_MISSING(X) \
+	X("qwen3_next", "gated delta networks") \
+	X("kimi_linear", "gated delta networks") \
+	X("minimax", "lightning attention") \
+	X("lfm2", "gated short convolutions") \
+	X("lfm2_moe", "gated short convolutions") \
+	X("falcon_h1", "attention and Mamba side by side in a layer") \
+	X("zamba2", "attention that several layers share") \
+	X("mamba", "Mamba-1 (mamba2 is known)") \
+	X("falcon_mamba", "Mamba-1 (mamba2 is known)") \
+	X("rwkv", "time mixing in place of attention") \
+	X("recurrent_gemma", "gated linear recurrences") \
+	X("gemma3n", "embeddings of each layer, and several residual streams") \
+	X("gemma3n_text", "embeddings of each layer, and several residual streams") \
+	X("deberta", "disentangled attention") \
+	X("deberta-v2", "disentangled attention") \
+	X("clip", "two towers and a loss between them") \
+	X("siglip", "two towers and a loss between them") \
+	X("siglip2", "two towers and a loss between them")
 
 /* Fills the model of a type that transformers builds. ST_INPUT: an unknown type, with those that are known. */
 void hf_read_type(struct hf_reader *r, const char *type);

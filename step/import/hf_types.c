@@ -15,6 +15,24 @@ static const struct {
 #define TYPE(name, fn) {name, hf_type_##fn},
 	HF_TYPES(TYPE)};
 
+static const struct {
+	const char *name, *has;
+} missing[] = {
+#define MISSING(name, has) {name, has},
+	HF_MISSING(MISSING)};
+
+/* Names what a type has that no key describes; false: the type is none of those. */
+static bool is_missing(struct hf_reader *r, const char *type)
+{
+	for (size_t i = 0; type && i < COUNT(missing); i++)
+		if (strcmp(missing[i].name, type) == 0) {
+			r->st = error_set(r->e, ST_INPUT, "%s: model_type: %s has %s, which cannot be described (%s)",
+				r->name, type, missing[i].has, KNOWN);
+			return true;
+		}
+	return false;
+}
+
 static void unknown_type(struct hf_reader *r, const char *type)
 {
 	const char *names[COUNT(types)];
@@ -61,6 +79,6 @@ static bool read_inner(struct hf_reader *r, const char *type)
 
 void hf_read_type(struct hf_reader *r, const char *type)
 {
-	if (!read_known(r, type) && !read_inner(r, type))
+	if (!read_known(r, type) && !is_missing(r, type) && !read_inner(r, type))
 		unknown_type(r, type);
 }

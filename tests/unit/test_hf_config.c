@@ -168,6 +168,8 @@ static void test_refusals(void)
 		"config.json: sliding_window_pattern: expected one G behind at least an L");
 	refused("{\"model_type\": \"some_vl\", \"text_config\": {\"model_type\": \"of_nobody\"}}",
 		"config.json: model_type: unknown value \"some_vl\" (" KNOWN);
+	refused("{\"model_type\": \"qwen3_next\"}",
+		"config.json: model_type: qwen3_next has gated delta networks, which cannot be described (" KNOWN);
 	refused("[]", "config.json:1:1: expected a JSON object");
 	refused("{\"model_type\": \"llama\"}",
 		"config.json: num_hidden_layers: missing: expected an integer from 1 to 10000");
