@@ -210,6 +210,15 @@ static void test_megatron(void)
 	check(KEY_parallel_expert_dispatch, "once_a_host");
 	check(KEY_model_capacity_factor, NULL);
 	import_free(&im);
+	take("--num-layers 4 --tensor-model-parallel-size 1 --num-experts 64 --moe-token-dispatcher-type flex\n",
+		"megatron");
+	check(KEY_parallel_expert_dispatch, "once_a_host");
+	import_free(&im);
+	take("--num-layers 4 --tensor-model-parallel-size 1 --num-experts 64 --moe-token-dispatcher-type flex\n"
+	     "--moe-flex-dispatcher-backend hybridep\n",
+		"megatron");
+	check(KEY_parallel_expert_dispatch, NULL);
+	import_free(&im);
 	take("--num-layers 4 --tensor-model-parallel-size 1 --num-experts 64 --moe-token-dispatcher-type alltoall\n"
 	     "--moe-flex-dispatcher-backend deepep --moe-expert-capacity-factor 1.5\n",
 		"megatron");
