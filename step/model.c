@@ -379,13 +379,14 @@ bool model_trains(const struct model *m, enum param_kind k)
 	return true;
 }
 
-enum counted { COUNT_ALL, COUNT_TRAINED, COUNT_ACTIVE, COUNT_LORA };
+enum counted { COUNT_ALL, COUNT_EXPERTS, COUNT_TRAINED, COUNT_ACTIVE, COUNT_LORA };
 
 static bool counts(const struct model *m, enum counted what, enum param_kind k)
 {
 	switch (what) {
 	case COUNT_TRAINED: return model_trains(m, k);
 	case COUNT_LORA: return param_is_lora(k);
+	case COUNT_EXPERTS: return param_is_expert(k);
 	case COUNT_ALL:
 	case COUNT_ACTIVE: break;
 	}
@@ -408,7 +409,7 @@ static uint64_t count(const struct model *m, enum counted what)
 	const struct layer_counts layers = model_layer_counts(m);
 	uint64_t total = 0;
 	if (model_is_conv(m))
-		return what == COUNT_LORA ? 0 : (uint64_t)conv_count(m, true);
+		return what == COUNT_LORA || what == COUNT_EXPERTS ? 0 : (uint64_t)conv_count(m, true);
 	struct row rows[ROWS];
 	fill_rows(m, m->vocab, m->kv_heads, rows);
 	for (const struct row *r = rows; r < rows + ROWS; r++) {
@@ -421,6 +422,8 @@ static uint64_t count(const struct model *m, enum counted what)
 }
 
 uint64_t model_parameters(const struct model *m) { return count(m, COUNT_ALL); }
+
+uint64_t model_expert_parameters(const struct model *m) { return count(m, COUNT_EXPERTS); }
 
 uint64_t model_active_parameters(const struct model *m) { return count(m, COUNT_ACTIVE); }
 

@@ -347,6 +347,8 @@ uint64_t model_parameters(const struct model *m);
 /* Returns those of the adapters, and all that are trained. */
 uint64_t model_lora_parameters(const struct model *m);
 uint64_t model_trained_parameters(const struct model *m);
+/* Returns those of routed experts. */
+uint64_t model_expert_parameters(const struct model *m);
 /* Returns the parameters active for a token: as above, but only its experts_per_token and the shared experts count. */
 uint64_t model_active_parameters(const struct model *m);
 

@@ -84,14 +84,11 @@ const void *evaluator_find_config(struct evaluator *v, piece_measure *measure, s
 
 #define BUCKETS_A_LAYER 3
 
-/* Returns the bytes of gradients that a rank has of a layer. Parameters that a token leaves out are experts'. */
+/* Returns the bytes of gradients that a rank has of a layer. */
 static double layer_gradients_B(const struct config *c)
 {
 	const struct model *m = &c->model;
-	const double all = (double)model_parameters(m), left_out = all - (double)model_active_parameters(m),
-		     experts = m->experts > m->experts_per_token
-	                               ? left_out * (double)m->experts / (double)(m->experts - m->experts_per_token)
-	                               : 0;
+	const double all = (double)model_parameters(m), experts = (double)model_expert_parameters(m);
 	return ((all - experts) / (double)c->parallel.tensor +
 		       experts / (double)(c->parallel.expert * c->parallel.expert_tensor)) /
 	       (double)m->layers * dtype_bytes(dtype_stored(c->train.grad_dtype));

@@ -307,6 +307,8 @@ static void test_experts(void)
 	CU_ASSERT_EQUAL(model_active_parameters(&m),
 		12879925248ull); /* 46702792704 - 6 unused experts of 3 x 4096 x 14336 in 32 layers */
 
+	CU_ASSERT_EQUAL(model_expert_parameters(&m), 32ull * 8 * 3 * 4096 * 14336);
+
 	m = preset("qwen3-30b-a3b", 0); /* "3.3B activated" on its page */
 	CU_ASSERT_EQUAL(model_active_parameters(&m),
 		2ull * 151936 * 2048 + 2048 +
