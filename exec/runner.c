@@ -88,8 +88,6 @@ enum status runner_supports(const struct program *p, bool gpus, struct error *e)
 		return error_set(e, ST_RUN,
 			"train.offload: the host's update is executed beside cores alone (run.backend: host), and "
 			"`stepsim predict` predicts it");
-	if (train_recomputes(&p->config.train, REC_OP))
-		return error_set(e, ST_RUN, "train.recompute_modules: op is predicted, not executed");
 	if (gpus && p->config.train.launch_blocking)
 		return error_set(e, ST_RUN, "train.launch_blocking is predicted, not executed");
 	/* CUDA does not promise that branches of a graph run beside each other. */

@@ -178,6 +178,8 @@ const char *config_predicted_only(const struct config *c)
 		return "moments of 16 bits (train.optimizer_bits) are predicted, not executed";
 	if (model_has_attention(&c->model) && model_shares_kv_heads(&c->model, c->parallel.tensor))
 		return "parallel.tensor above model.kv_heads is predicted, not executed";
+	if (train_recomputes(&c->train, REC_OP))
+		return "train.recompute_modules op is predicted, not executed";
 	if (c->parallel.unit_params > 0)
 		return "parallel.unit_params is predicted, not executed";
 	return NULL;

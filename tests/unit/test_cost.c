@@ -128,8 +128,7 @@ static void test_roofline(void)
 	NEAR(cost(&m, conv).alone_s,
 		KERNEL_S + 2 * 200704.0 * 256 * 2304 * 16 / 36 / 40e12 + 4 * 200704.0 * 256 / 1.8e12);
 	conv.conv = (struct op_conv){64, 112, 256, 256, 3, 2, 0};
-	NEAR(cost(&m, conv).alone_s,
-		KERNEL_S + 2 * 200704.0 * 256 * 2304 / 40e12 + 4 * 200704.0 * 256 / 1.8e12);
+	NEAR(cost(&m, conv).alone_s, KERNEL_S + 2 * 200704.0 * 256 * 2304 / 40e12 + 4 * 200704.0 * 256 / 1.8e12);
 
 	struct op norm = {.kind = OP_NORM, .dtype = DT_BF16, .out_dtype = DT_BF16, .matrix = {65536, 4096}};
 	c = cost(&m, norm);

@@ -72,6 +72,18 @@ static void test_torchtitan(void)
 	check_leaf("training.mystery", NOT_MODELLED, "not known to stepsim");
 	import_free(&im);
 
+	/* op by op where the option does not say otherwise; by layer it is not taken */
+	static const char *const options[] = {"", "selective_ac_option = \"op\"\n", "selective_ac_option = \"2\"\n"};
+	for (size_t i = 0; i < COUNT(options); i++) {
+		char text[512];
+		snprintf(text, sizeof text, "%s[training]\n[activation_checkpoint]\nmode = \"selective\"\n%s", TITAN,
+			options[i]);
+		take(text, "torchtitan");
+		check(KEY_train_recompute, i < 2 ? "selective" : NULL);
+		check(KEY_train_recompute_modules, i < 2 ? "[op]" : NULL);
+		import_free(&im);
+	}
+
 	take(TITAN "[training]\nlocal_batch_size = 4\nglobal_batch_size = 64\n[parallelism]\n"
 		   "pipeline_parallel_degree = 4\npipeline_parallel_schedule = \"Interleaved1F1B\"\n"
 		   "data_parallel_replicate_degree = 2\ndata_parallel_shard_degree = 8\n",
@@ -445,6 +457,11 @@ static void test_export(void)
 	CU_ASSERT_EQUAL_FATAL(config_resolve(&c, 16, &e), ST_OK);
 	check_export(&c, "torchtitan", "\ntensor_parallel_degree = 2\n");
 	check_export(&c, "torchtitan", "\n[activation_checkpoint]\nmode = \"full\"\n");
+	c.train.recompute = REC_SELECTIVE;
+	c.train.recompute_modules = REC_OP;
+	check_export(&c, "torchtitan", "\nmode = \"selective\"\nselective_ac_option = \"op\"\n");
+	c.train.recompute = REC_FULL;
+	c.train.recompute_modules = AUTO;
 	check_export(&c, "megatron", " --num-query-groups 8 \\\n");
 	check_export(&c, "megatron", " --use-torch-fsdp2 \\\n");
 	check_export(&c, "deepspeed", "  \"gradient_accumulation_steps\": 4,\n");
