@@ -136,9 +136,7 @@ bool network_read(const char *cell, int64_t gpus, struct nics *out)
 
 /* Words of the column inter, and the file in configs/fabrics; the first that is there counts. */
 static const char *const fabrics[][2] = {{"Slingshot", "slingshot"}, {"EFA", "efa"}, {"IB", "infiniband"},
-	{"InfiniBand", "infiniband"}, {"RoCE", "roce"},
-	{"TCPX", NULL}, /* GPUDirect-TCPX and -TCPXO are no sockets, and no file has their rates */
-	{"TCP", "tcp"}};
+	{"InfiniBand", "infiniband"}, {"RoCE", "roce"}, {"TCPXO", "tcpxo"}, {"TCPX", "tcpx"}, {"TCP", "tcp"}};
 
 const char *network_fabric(const char *given, const char *inter)
 {

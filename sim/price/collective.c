@@ -72,6 +72,8 @@ struct collective_price price_flat(const struct rates *r, enum collective c, int
 	} else {
 		p.time_s = link_time_s(r, c, size, stride, bytes);
 		empty_s = link_time_s(r, c, size, stride, 0);
+		if (!r->path_is_measured && bytes < r->parameters->nccl.large_B)
+			p.rel_sigma = r->parameters->cost.sigma_alpha_beta_small;
 	}
 	p.bound = empty_s > p.time_s / 2 ? BOUND_LATENCY : BOUND_LINK;
 	return p;

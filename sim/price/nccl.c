@@ -164,11 +164,22 @@ static struct candidate ring(const struct pricing *x, enum collective coll, enum
 	return c;
 }
 
+/* Returns the rate of a tree. Two hosts are each the root of one of NCCL's two trees, so that each byte leaves a host
+ * once, and the channels inside limit it. */
+static double tree_rate(const struct pricing *x, enum nccl_proto p)
+{
+	const struct parameters *k = x->k;
+	const double rate = 1e9 * nccl_bandwidth_GBps(&x->comm, COLL_ALL_REDUCE, NCCL_TREE, p),
+		     inside = fmin(x->inside, 1e9 * x->comm.channels * k->nccl.tree_channel_GBps[x->g->arch]);
+	return x->g->hosts == 2 && p == NCCL_SIMPLE ? fmax(rate, fmin(k->nccl_tuner.tree_share * inside / 2, x->nics))
+	                                            : rate;
+}
+
 static struct candidate tree(const struct pricing *x, enum nccl_proto p, double bytes)
 {
 	const struct nccl_group *g = x->g;
 	double intra = nccl_hop_us(x->version, nccl_hop_inside(x->g), NCCL_TREE, p) * 1e-6, hops = 2 * x->levels,
-	       rate = 1e9 * nccl_bandwidth_GBps(&x->comm, COLL_ALL_REDUCE, NCCL_TREE, p);
+	       rate = tree_rate(x, p);
 	double hop = p == NCCL_SIMPLE ? simple_hop_s(x->net, bytes / x->k->nccl.tree_pieces)
 	             : p == NCCL_LL   ? x->net->tree_ll_s
 	                              : x->net->tree_ll128_s;
@@ -188,25 +199,39 @@ static struct candidate tree(const struct pricing *x, enum nccl_proto p, double 
 	return one_after_other(g, ramp_s(g, bytes), latency, bytes / rate);
 }
 
-static double nvls_bus(const struct pricing *x)
+/* Returns the algorithm rate of NVLS inside a host. Each GPU sends its bytes to the switch once and receives the sums
+ * once, however many GPUs there are. */
+static double nvls_rate(const struct pricing *x)
 {
 	const double *share = nccl_version_of(x->k, 0)->nvls_share;
 	const enum nccl_arch arch = x->g->arch == NCCL_BLACKWELL ? NCCL_BLACKWELL : NCCL_HOPPER;
-	return x->k->nccl.nvls_bus * share[arch] / share[NCCL_HOPPER] * x->g->inside_Bps;
+	return x->k->nccl.nvls_rate * share[arch] / share[NCCL_HOPPER] * x->g->inside_Bps;
 }
 
-/* Prices NVLS by its algorithm bandwidth. Two hosts swap their sums, so each byte leaves a host once. On a deeper tree
- * it leaves twice, and the rate inside a host is that of the rings. */
+/* Returns the time to fill one crossing of hosts: the chunks that all channels have on their way at once, one for each
+ * GPU of a host, go through its NICs. NCCL takes larger chunks where few hosts have many bytes. */
+static double nvls_fill_s(const struct pricing *x, double bytes)
+{
+	const struct parameters *k = x->k;
+	const double at_once = k->nccl.channels_nvls * fmin((double)x->g->per_host, k->nccl.nvls_heads);
+	double moving = fmin(at_once * k->nccl.nvls_chunk_B, bytes);
+	if (x->g->hosts < (int64_t)k->nccl.nvls_far_hosts)
+		moving = fmax(moving, fmin(at_once * k->nccl.nvls_large_chunk_B, bytes / k->nccl.nvls_pieces));
+	return moving / x->nics;
+}
+
+/* Prices NVLS by its algorithm rate. Two hosts swap their sums, so each byte leaves a host once; on a deeper tree it
+ * leaves twice. */
 static struct candidate nvls(const struct pricing *x, enum nccl_algo a, double bytes)
 {
 	const struct nccl_group *g = x->g;
-	double n = (double)g->ranks, to_algorithm = n / (2 * (n - 1)), rate = nvls_bus(x) * to_algorithm,
-	       latency = 1e-6 * nccl_hop_us(x->version, NCCL_HOP_NVLINK, NCCL_NVLS, NCCL_SIMPLE);
+	double rate = nvls_rate(x), latency = 1e-6 * nccl_hop_us(x->version, NCCL_HOP_NVLINK, NCCL_NVLS, NCCL_SIMPLE);
 	if (a == NCCL_NVLS_TREE) {
-		rate = g->hosts == 2 ? fmin(rate, x->nics) : fmin(x->bus * to_algorithm, x->nics / 2);
+		rate = fmin(x->k->nccl.nvls_tree_share * rate, g->hosts == 2 ? x->nics : x->nics / 2);
 		latency += 2 * x->levels *
-		           fmax(1e-6 * nccl_hop_us(x->version, NCCL_HOP_NET, NCCL_NVLS_TREE, NCCL_SIMPLE),
-				   simple_hop_s(x->net, bytes / (double)g->per_host));
+		           (fmax(1e-6 * nccl_hop_us(x->version, NCCL_HOP_NET, NCCL_NVLS_TREE, NCCL_SIMPLE),
+				    simple_hop_s(x->net, bytes / (double)g->per_host)) +
+				   nvls_fill_s(x, bytes));
 	}
 	return one_after_other(g, ramp_s(g, bytes), latency, bytes / rate);
 }

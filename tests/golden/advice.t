@@ -71,10 +71,10 @@ A tensor group that crosses from node to node, over fewer NICs than it has GPUs:
     Changes that shorten the step, each alone; symptom: exposed communication (24 changes tried)
                                            saves  of the step  order          with
     ------------------------------------------------------------------------------------------------------------
-      another tensor group                2.16 s       51.8 %  5 communicate  --set parallel.tensor=8
-      tensor collectives beside products  1.19 s       28.5 %  5 communicate  --set parallel.tensor_overlap=true
-      larger micro-batches                431 ms       10.3 %  3 fuse         --set train.micro_batch=16
-      another number of stages            171 ms        4.1 %  6 pipeline     --set parallel.pipeline=2
+      another tensor group                2.32 s       53.5 %  5 communicate  --set parallel.tensor=8
+      tensor collectives beside products  1.35 s       31.1 %  5 communicate  --set parallel.tensor_overlap=true
+      larger micro-batches                583 ms       13.4 %  3 fuse         --set train.micro_batch=16
+      another number of stages            167 ms        3.8 %  6 pipeline     --set parallel.pipeline=2
 
 Where nothing fits, single changes with which it does; and where no single one suffices:
 

@@ -1,7 +1,7 @@
 NVLink against PCIe of the same GPU, with the plan as given.
 
     $ stepsim compare $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --systems 'gpu:8 a100-sxm-80 nvswitch,gpu:8 a100-sxm-80 none' --gpus 8 --fixed-plan
-    1.31 times the tokens per dollar of owning, at 1.31 times the speed: gpu:8 a100-sxm-80 nvswitch
+    1.26 times the tokens per dollar of owning, at 1.26 times the speed: gpu:8 a100-sxm-80 nvswitch
       beside gpu:8 a100-sxm-80 none. Their 90 % intervals overlap: the order is not sure.
     Equal number of GPUs: 8; the plan as given
     #  system                      GPUs  step time       90 % interval  tokens/s     MFU    memory
@@ -9,23 +9,23 @@ NVLink against PCIe of the same GPU, with the plan as given.
     ----------------------------------------------------------------------------------------------
     1  gpu:8 a100-sxm-80 nvswitch     8     42.2 s    32.8 s to 54.4 s    24.8 k  60.8 %  28.6 GiB
         51.4 GiB   197 ms  dp 8 fsdp mb 2 full prefetch 1
-    2  gpu:8 a100-sxm-80 none         8     55.4 s  43.0 s to 1.19 min    18.9 k  46.3 %  28.6 GiB
-        51.4 GiB   3.86 s  dp 8 fsdp mb 2 full prefetch 1
+    2  gpu:8 a100-sxm-80 none         8     53.3 s  41.3 s to 1.15 min    19.7 k  48.1 %  28.6 GiB
+        51.4 GiB   3.27 s  dp 8 fsdp mb 2 full prefetch 1
     For 1.00 T tokens (--target "15e12 tokens" counts others):
     #  system                      hosts      power      time    energy   rented       owned
         rented for 1 B  owned for 1 B
     ----------------------------------------------------------------------------------------
     1  gpu:8 a100-sxm-80 nvswitch      1  3.20 kW +  466 days  56.5 MWh  $ 307 k  $ 28.0 k +
                  $ 307       $ 28.0 +
-    2  gpu:8 a100-sxm-80 none          1  3.20 kW +  612 days  74.2 MWh  $ 403 k  $ 36.8 k +
-                 $ 403       $ 36.8 +
+    2  gpu:8 a100-sxm-80 none          1  3.20 kW +  588 days  71.4 MWh  $ 388 k  $ 35.4 k +
+                 $ 388       $ 35.4 +
     + of the GPUs alone, without their hosts
     Ranked by what owning costs.
-      fastest:               gpu:8 a100-sxm-80 nvswitch, 1.31 times ahead of gpu:8 a100-sxm-80 none:
+      fastest:               gpu:8 a100-sxm-80 nvswitch, 1.26 times ahead of gpu:8 a100-sxm-80 none:
         their 90 % intervals overlap
-      cheapest when rented:  gpu:8 a100-sxm-80 nvswitch, 1.31 times ahead of gpu:8 a100-sxm-80 none:
+      cheapest when rented:  gpu:8 a100-sxm-80 nvswitch, 1.26 times ahead of gpu:8 a100-sxm-80 none:
         their 90 % intervals overlap
-      cheapest when owned:   gpu:8 a100-sxm-80 nvswitch, 1.31 times ahead of gpu:8 a100-sxm-80 none:
+      cheapest when owned:   gpu:8 a100-sxm-80 nvswitch, 1.26 times ahead of gpu:8 a100-sxm-80 none:
         their 90 % intervals overlap
       places 1 and 2 (gpu:8 a100-sxm-80 nvswitch, gpu:8 a100-sxm-80 none) may change: their intervals
         overlap
@@ -199,10 +199,10 @@ One GPU, and a hundred thousand.
     server-8xl40s: 1 of a host's 8 GPUs work; that share of its power and price is counted
     dgx-h100: 1 of a host's 8 GPUs work; that share of its power and price is counted
     Equal number of GPUs: 100000; the plan as given
-    1  server-8xl40s  100000     39.5 s  26.7 s to 58.5 s    20.7 M  3.5 %  9.47 GiB  35.5 GiB   34.1 s  dp 100000 fsdp mb 1 full prefetch 1
+    1  server-8xl40s  100000     38.5 s  26.0 s to 56.9 s    21.3 M  3.6 %  9.47 GiB  35.5 GiB   33.1 s  dp 100000 fsdp mb 1 full prefetch 1
     2  dgx-h100       100000     25.1 s  17.5 s to 35.8 s    32.7 M  2.0 %  9.47 GiB  70.2 GiB   23.1 s  dp 100000 fsdp mb 1 full prefetch 1
     -  gb200-nvl72    100008          -                 -         -      -         -         -        -  none
-    1  server-8xl40s  12.5 k  50.0 MW *  13.4 h  1.06 GWh  $ 2.49 M   $ 410 k *        $ 2.49 k        $ 410 *
+    1  server-8xl40s  12.5 k  50.0 MW *  13.0 h  1.03 GWh  $ 2.43 M   $ 399 k *        $ 2.43 k        $ 399 *
     2  dgx-h100       12.5 k     128 MW  8.50 h  1.71 GWh  $ 5.84 M  $ 1.11 M *        $ 5.84 k     $ 1.11 k *
     -  gb200-nvl72    1.39 k     167 MW       -         -         -           -               -              -
     server-8xl40s: warning: the catalogue holds unverified numbers for Server, 8 x L40S behind PCIe switches

@@ -165,7 +165,7 @@ Outputs of nccl-tests are validated, too: the ranks, the hosts and the GPU are t
     row    collective  ranks      size      busbw  predicted  measured    error       90 % interval
     -------------------------------------------------------------------------------------------------
     two-1  all_reduce     16  1.00 MiB  32.8 GB/s    72.9 us   60.0 us  +# %   # us to # us
-    two-2  all_reduce     16  1.00 GiB   428 GB/s    4.41 ms   4.70 ms   +# %  # ms to # ms
+    two-2  all_reduce     16  1.00 GiB   428 GB/s    4.51 ms   4.70 ms   +# %  # ms to # ms
     "network": "assumed"
     "network": "assumed"
     "network": "named"

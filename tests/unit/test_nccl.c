@@ -165,10 +165,42 @@ static void test_asymptotes(void)
 	CU_ASSERT_DOUBLE_EQUAL(busbw(&h4, COLL_ALL_REDUCE, 16e9), 367, 10);
 	CU_ASSERT_DOUBLE_EQUAL(busbw(&a8, COLL_ALL_REDUCE, 4e9), 232, 5);
 	CU_ASSERT_DOUBLE_EQUAL(busbw(&h16, COLL_ALL_REDUCE, 16e9), 478, 10);
-	CU_ASSERT_TRUE(busbw(&pcie, COLL_ALL_REDUCE, 4e9) < 10); /* through host memory */
+	CU_ASSERT_DOUBLE_EQUAL(busbw(&pcie, COLL_ALL_REDUCE, 4e9), 14.9, 1); /* through host memory */
 	CU_ASSERT_EQUAL(nccl_time(&h8, COLL_ALL_REDUCE, NCCL_ANY, 16e9).algo, NCCL_NVLS);
 	CU_ASSERT_EQUAL(nccl_time(&h4, COLL_ALL_REDUCE, NCCL_ANY, 16e9).algo, NCCL_RING);
 	CU_ASSERT_EQUAL(nccl_time(&h16, COLL_ALL_REDUCE, NCCL_ANY, 16e9).algo, NCCL_NVLS_TREE);
+}
+
+/* NVLS moves each GPU's bytes once, whatever their number; an NVLS tree fills its crossings first. */
+static void test_nvls(void)
+{
+	struct nccl_group of8 = group("gb300-nvl72", 1, 8), of72 = group("gb300-nvl72", 1, 72),
+			  two = group("dgx-h100", 2, 0), four = group("dgx-h100", 4, 0);
+	const struct nccl_choice nvls = {NCCL_NVLS, -1};
+	const double eight_s = nccl_time(&of8, COLL_ALL_REDUCE, nvls, 16e9).time_s;
+	CU_ASSERT_DOUBLE_EQUAL(nccl_time(&of72, COLL_ALL_REDUCE, nvls, 16e9).time_s / eight_s, 1, 0.01);
+	/* 16 channels x 8 GPUs x 128 KiB up and down, over 380 GB/s; four hosts have two levels and chunks of 64 KiB */
+	const double fill_s = 2 * 16 * 8 * 131072.0 / 380e9;
+	struct nccl_group endless = two;
+	endless.nics_Bps = 1e18;
+	const double with_s = nccl_time(&two, COLL_ALL_REDUCE, nvls, 256e6).time_s,
+		     without_s = nccl_time(&endless, COLL_ALL_REDUCE, nvls, 256e6).time_s;
+	CU_ASSERT_DOUBLE_EQUAL(with_s - without_s, fill_s, 1e-7);
+	/* from there on two hosts reach 255 GB/s (H200: 251 to 255), four the half of their NICs */
+	const double at_1_s = nccl_time(&two, COLL_ALL_REDUCE, nvls, 8e9).time_s,
+		     at_2_s = nccl_time(&two, COLL_ALL_REDUCE, nvls, 16e9).time_s;
+	CU_ASSERT_DOUBLE_EQUAL(8e9 / (at_2_s - at_1_s), 255e9, 3e9);
+	CU_ASSERT_DOUBLE_EQUAL(16e9 / nccl_time(&four, COLL_ALL_REDUCE, nvls, 16e9).time_s, 190e9, 3e9);
+}
+
+/* Of two hosts each byte leaves once: 90.6 GB/s over four NICs of 25 (hpe-gh200 rows). More hosts reach half of it. */
+static void test_tree_of_two(void)
+{
+	const char *line = "gpu:4 gh200 mesh nic:4x200Gb/s fabric:slingshot";
+	struct nccl_group two = group(line, 2, 0), four = group(line, 4, 0);
+	const struct nccl_choice tree = {NCCL_TREE, NCCL_SIMPLE};
+	CU_ASSERT_DOUBLE_EQUAL(8e9 / nccl_time(&two, COLL_ALL_REDUCE, tree, 8e9).time_s, 90.6e9, 3e9);
+	CU_ASSERT_TRUE(8e9 / nccl_time(&four, COLL_ALL_REDUCE, tree, 8e9).time_s < 50e9);
 }
 
 static void test_forced(void)
@@ -318,6 +350,7 @@ static void test_in_a_program(void)
 UNIT_MAIN("nccl", {"constants", test_constants}, {"in a program", test_in_a_program},
 	{"NCCL's own table, worked by hand", test_worked_table}, {"versions", test_versions_differ},
 	{"closed forms", test_closed_forms}, {"trees' factor", test_tree_factor}, {"groups", test_groups},
-	{"asymptotes", test_asymptotes}, {"forced algorithms", test_forced},
-	{"time grows with bytes", test_monotone_in_bytes}, {"time grows with hosts", test_monotone_in_hosts},
-	{"time grows with ranks", test_monotone_in_ranks}, {"names", test_names}, {"refused", test_refused})
+	{"asymptotes", test_asymptotes}, {"NVLS", test_nvls}, {"a tree of two hosts", test_tree_of_two},
+	{"forced algorithms", test_forced}, {"time grows with bytes", test_monotone_in_bytes},
+	{"time grows with hosts", test_monotone_in_hosts}, {"time grows with ranks", test_monotone_in_ranks},
+	{"names", test_names}, {"refused", test_refused})

@@ -66,7 +66,8 @@ static void test_fabrics(void)
 {
 	static const char *const words[][3] = {{"", "8x IB NDR 400Gbps", "infiniband"}, {"", "EFA 32x100Gbps", "efa"},
 		{"", "2x Slingshot", "slingshot"}, {"", "4x100Gbps RoCE/node", "roce"}, {"tcp", "2x Slingshot", "tcp"},
-		{"", "25Gbps/node TCP", "tcp"}};
+		{"", "25Gbps/node TCP", "tcp"}, {"", "8x TCPXO 200Gbps/node", "tcpxo"},
+		{"", "4x TCPX 200Gbps/node", "tcpx"}, {"slingshot-polaris", "2x Slingshot", "slingshot-polaris"}};
 	for (size_t i = 0; i < COUNT(words); i++) {
 		const char *found = network_fabric(words[i][0], words[i][1]);
 		struct network_spec n;
@@ -74,7 +75,6 @@ static void test_fabrics(void)
 		CU_ASSERT_EQUAL(network_load(found, &n, NULL), ST_OK);
 	}
 	CU_ASSERT_PTR_NULL(network_fabric("", "400Gbps/GPU"));
-	CU_ASSERT_PTR_NULL(network_fabric("", "8x TCPXO 200Gbps/node"));
 }
 
 UNIT_MAIN("network", {"counts times rates", test_forms}, {"fabrics", test_fabrics})

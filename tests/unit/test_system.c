@@ -196,6 +196,8 @@ static void test_known_figures(void)
 	CU_ASSERT_DOUBLE_EQUAL(s.rent_usd_per_hour, 55.04, 1e-9);
 	CU_ASSERT_PTR_NOT_NULL(strstr(s.rent_note, "2026-09-10"));
 	CU_ASSERT_TRUE(load("server-8xrtx4090").no_peer);
+	CU_ASSERT_FALSE(load("gpu:4 rtx4090 peer:yes").no_peer);
+	CU_ASSERT_TRUE(load("gpu:4 l40s peer:no").no_peer);
 	CU_ASSERT_FALSE(load("aws-g5").no_peer);
 }
 
@@ -391,9 +393,11 @@ static void test_line_refusals(void)
 	refuses("gpu:8 rtx4090 pcie5", "word 3 'pcie5': the NVIDIA GeForce RTX 4090 goes up to PCIe 4 with 16 lanes");
 	refuses("gpu:8 rtx4090 nvlink",
 		"word 3 'nvlink': the NVIDIA GeForce RTX 4090 has no links of its own to other GPUs");
+	refuses("gpu:8 rtx4090 peer:maybe", "word 3 'peer:maybe': expected peer:yes or peer:no");
+	refuses("gpu:8 peer:no rtx4090 peer:yes", "peer is given twice");
 	refuses("gpu:2 rtx4090 switch:4", "switch:4, but a host has 2 GPUs");
 	refuses("gpu:16 p100-sxm", "a mesh of 16 GPUs");
-	refuses("gpu:8 rtx4090 :", "unknown (known: node, gpu, switch, cpu, nic, fabric)");
+	refuses("gpu:8 rtx4090 :", "unknown (known: node, gpu, switch, cpu, nic, fabric, peer)");
 	refuses("gpu:8\x01 rtx4090", "word 1 'gpu:8?'");
 }
 

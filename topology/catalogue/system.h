@@ -7,6 +7,7 @@
  *   pcieG[xL]     PCIe generation and lanes of each GPU (default: the GPU's own)
  *   switch:N      GPUs behind one PCIe switch (default: none, each GPU on its own root port)
  *   cpu:N         sockets (default 2 from 4 GPUs on, else 1), GPUs spread evenly
+ *   peer:yes|no   whether GPUs reach each other over PCIe (default: what the GPU's driver allows)
  *   nvlink | nvswitch | mesh | bridge | torus | none   how GPUs are joined (default: what the GPU's file has: NVSwitch
  * for SXM parts, a mesh or torus for others with links of their own, nothing for PCIe cards; `nvlink` asks a card for
  * its bridges, `pcie` is another word for none) nic:NxRATE    NICs a host ("nic:1x100Gb/s", "nic:8x400Gb"; `Gb` is

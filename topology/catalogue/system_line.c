@@ -18,6 +18,7 @@ struct line {
 	struct system_spec *s;
 	char gpu[WORD], fabric[WORD];
 	int fabric_word, pcie_word; /* their numbers, for messages */
+	bool peer_said, peer;
 	const char *given[16];
 	int n_given;
 	int number; /* of the word that is being read */
@@ -83,6 +84,13 @@ static enum status nic_word(struct line *l, const char *word, const char *text)
 	return ST_OK;
 }
 
+static enum status peer_word(struct line *l, const char *word, const char *text)
+{
+	l->peer_said = true;
+	l->peer = strcmp(text, "yes") == 0;
+	return l->peer || strcmp(text, "no") == 0 ? ST_OK : wrong(l, word, "expected peer:yes or peer:no");
+}
+
 /* The nearest name is said when the file is looked for. */
 static enum status network_word(struct line *l, const char *word, const char *text)
 {
@@ -94,7 +102,9 @@ static enum status network_word(struct line *l, const char *word, const char *te
 
 static enum status keyed_word(struct line *l, const char *word, const char *text)
 {
-	static const char *const keys[] = {"node", "gpu", "switch", "cpu", "nic", "fabric"};
+	static const char *const keys[] = {"node", "gpu", "switch", "cpu", "nic", "fabric", "peer"};
+	static enum status (*const words[])(struct line *, const char *, const char *) = {nic_word, network_word,
+		peer_word};
 	struct system_spec *s = l->s;
 	struct {
 		int64_t *value, most;
@@ -110,7 +120,7 @@ static enum status keyed_word(struct line *l, const char *word, const char *text
 			return st;
 		if (i < COUNT(counts))
 			return count_word(l, word, text, 1, counts[i].most, counts[i].value);
-		return strcmp(key, "nic") == 0 ? nic_word(l, word, text) : network_word(l, word, text);
+		return words[i - COUNT(counts)](l, word, text);
 	}
 	snprintf(unknown, sizeof unknown, "unknown%s", suggest(key, keys, COUNT(keys), NULL).text);
 	return wrong(l, word, unknown);
@@ -138,7 +148,8 @@ static enum status pcie_word(struct line *l, const char *word)
 /* The nearest of everything that may stand there without a colon, and of the words that have one. */
 static enum status unknown_word(const struct line *l, const char *word)
 {
-	static const char *const keys[] = {"node:", "gpu:", "switch:", "cpu:", "nic:", "fabric:", "pcie4", "pcie5"};
+	static const char *const keys[] = {"node:", "gpu:", "switch:", "cpu:", "nic:", "fabric:", "peer:", "pcie4",
+		"pcie5"};
 	char **names = NULL, text[SUGGEST_MAX + 8];
 	size_t n = 0, all = 0;
 	enum status st = path_catalogue_names("gpus", &names, &n, l->e);
@@ -271,6 +282,7 @@ enum status system_from_line(const char *text, struct system_spec *out, struct e
 		s.source[i] = iscntrl((unsigned char)text[i]) ? ' ' : text[i];
 	if ((st = system_complete(&s, e)))
 		return error_context(e, "synthetic line");
+	s.no_peer = l.peer_said ? !l.peer : s.no_peer;
 	*out = s;
 	return ST_OK;
 }
