@@ -10,7 +10,8 @@ from constants import root
 PATH = os.path.join(root, 'tests/validation/limits.json')
 SHARE, POINTS = 0.05, 0.3  # the margin: this share of the median |error|, and so many points (in %)
 JUDGED = ('tight', 'outside')  # `use` of the steps whose absolute time is judged
-TABLES = ('steps', 'outside', 'collectives')
+COLLECTIVES = ('collectives', 'collectives-outside')
+TABLES = ('steps', 'outside', *COLLECTIVES)
 
 
 def errors(table, rows, results):
@@ -19,7 +20,7 @@ def errors(table, rows, results):
     for r, p in zip(rows, results):
         if p['predicted_s'] is None:
             continue
-        if table == 'collectives':
+        if table in COLLECTIVES:
             if not p['use']:
                 out['collectives/' + p['machine']].append(100 * p['error'])
         elif r['use'] in JUDGED:

@@ -24,7 +24,7 @@ def base():
     """{table: (rows, results)} with the constants as they are, of rows that may have a limit."""
     out = {}
     for table in limits.TABLES:
-        rows = [r for r in load(table) if table == 'collectives' or r['use'] in limits.JUDGED]
+        rows = [r for r in load(table) if table in limits.COLLECTIVES or r['use'] in limits.JUDGED]
         with Home() as home:
             out[table] = rows, home.results(STEPSIM, home.table(rows))
     return out
@@ -42,7 +42,7 @@ def likes(name):
 
 def touched(constant, fitted, table, rows):
     """Indices of the rows that may see a constant."""
-    if table == 'collectives':
+    if table in limits.COLLECTIVES:
         network = constant['files'][0].startswith('fabrics/') or constant['files'][0].startswith('model/nccl')
         return range(len(rows)) if network else []
     gpus = set().union(*(likes(f.split('/')[1]) for f in constant['files'] if f.startswith('gpus/')))

@@ -3,7 +3,7 @@
 minutes and writes docs/accuracy.md."""
 
 import argparse, collections, csv, json, math, os, statistics, subprocess, sys
-import accuracy, limits, perturb
+import accuracy, held_out_collectives, limits, perturb
 from accuracy import percentile
 from constants import root
 from crossvalidate import Fit
@@ -274,8 +274,8 @@ def held_out(rows, results):
 
 
 def collectives():
-    rows, results = judge('collectives.csv')
-    mine = [p for p in results if p['predicted_s'] is not None and not p['use']]
+    tables = {name: judge(name + '.csv') for name in limits.COLLECTIVES}
+    mine = [p for p in tables['collectives'][1] if p['predicted_s'] is not None and not p['use']]
     off = lambda chosen: [100 * abs(p['error']) for p in chosen]
     large, small = [p for p in mine if p['bytes'] >= 1 << 20], [p for p in mine if p['bytes'] < 1 << 20]
     print('collectives: %d rows of at least 1 MiB, %d below' % (len(large), len(small)))
@@ -285,7 +285,21 @@ def collectives():
     check('median |error| of all rows, at least 1 MiB', statistics.median(off(large)), 10)
     check('90th percentile |error| of all rows, at least 1 MiB', percentile(off(large), 90), 40)
     check('median |error| below 1 MiB', statistics.median(off(small)), 20)
-    return mine, (rows, results)
+    return mine, tables
+
+
+def held_out_machines():
+    """Collectives of each machine by constants that it did not fix."""
+    fit, held = held_out_collectives.measure()
+    of = held_out_collectives.tables(fit, held)
+    print('collectives, each machine held out: %d rows of %d machines' % (len(fit.rows), len(fit.members)))
+    print('\n'.join(of.values()))
+    large, small = held_out_collectives.by_machine(fit, held)
+    check('collectives from 1 MiB on, machine held out: median of the machines', large.median, 10)
+    check('the same, the 90th percentile, mean of the machines', large.p90, 40)
+    check('the same, rows inside their interval, mean of the machines', large.inside, 80, at_least=True)
+    check('below 1 MiB, held out: the 90th percentile, mean of the machines', small.p90, 70)
+    return of
 
 
 def by_source(tables):
@@ -320,12 +334,13 @@ def main():
         memory(*table)
         others = outside()
         of_collectives, every_collective = collectives()
-        tables = {'steps': table, 'outside': others, 'collectives': every_collective}
+        machines = held_out_machines()
+        tables = {'steps': table, 'outside': others} | every_collective
         by_source(tables)
         of_sources = held_out(*table)
         moved = perturb.run(tables)
         failed.extend('no limit notices ' + name for name in perturb.unseen_fitted(moved))
-        accuracy.write(table, others, judge('steps-sample.csv'), of_sources, of_collectives, checks, moved)
+        accuracy.write(table, others, judge('steps-sample.csv'), of_sources, (of_collectives, machines), checks, moved)
     print(
         '%d limit%s missed%s'
         % (len(failed), '' if len(failed) == 1 else 's', ': ' + ', '.join(failed) if failed else '')
