@@ -32,7 +32,7 @@ The groups of tensor parallel ranks are a part of those that share experts.
 
     $ stepsim predict $ROOT/configs/ep-mixtral-8x7b-64xh100.yaml --set parallel.tensor=2 --set parallel.sequence_parallel=true | head -10
     A step takes 2.98 s (90 % interval: 1.85 s to 4.80 s); 61 % of communication hides behind compute,
-      the rest takes 5.9 % of the step; it fits, 41.7 GiB are free.
+      the rest takes 5.9 % of the step; it fits, 41.5 GiB are free.
     mixtral-8x7b (46.7 B parameters, 12.9 B active), zero1 on 64 ranks (tp 2, ep 8, dp 16, pp 2, edp 4),
       bf16
     a step: 256 sequences of 4096 tokens, 16 micro-batches of 1 a replica
@@ -45,7 +45,7 @@ Mixtral 8x7B: 46.7 billion parameters; MFU counts the 12.9 billion that work on 
 
     $ stepsim predict $ROOT/configs/ep-mixtral-8x7b-64xh100.yaml
     A step takes 3.03 s (90 % interval: 1.88 s to 4.89 s); 66 % of communication hides behind compute,
-      the rest takes 3.7 % of the step; it fits, 24.5 GiB are free.
+      the rest takes 3.7 % of the step; it fits, 24.3 GiB are free.
     mixtral-8x7b (46.7 B parameters, 12.9 B active), zero1 on 64 ranks (ep 8, dp 32, pp 2, edp 4), bf16
     a step: 256 sequences of 4096 tokens, 8 micro-batches of 1 a replica
     on: NVIDIA DGX H100, 64 x NVIDIA H100 SXM5 80GB (catalogue configs/systems/dgx-h100.yaml)
@@ -88,13 +88,13 @@ Mixtral 8x7B: 46.7 billion parameters; MFU counts the 12.9 billion that work on 
       optimizer state            8.16 GiB
       activations                32.0 GiB
       buffers                    64.0 KiB
-      overhead                   1.50 GiB
-      total                      55.1 GiB               fits in 79.6 GiB
+      overhead                   1.75 GiB
+      total                      55.4 GiB               fits in 79.6 GiB
     The stages of the predicted step; the table above is of the one that ends last.
     stage  layers  compute  exposed comm.   bubble  optimizer  other, idle    memory
     --------------------------------------------------------------------------------
-    0          16   2.54 s         112 ms   376 ms    7.48 ms          0 s  55.1 GiB
-    1          16   2.60 s         279 ms  25.5 ms    7.41 ms       125 ms  39.7 GiB
+    0          16   2.54 s         112 ms   376 ms    7.48 ms          0 s  55.4 GiB
+    1          16   2.60 s         279 ms  25.5 ms    7.41 ms       125 ms  40.0 GiB
     Changes that shorten the step, each alone; symptom: pipeline bubble (25 changes tried)
                                   saves  of the step  order
         with
@@ -117,7 +117,7 @@ Mixtral 8x7B: 46.7 billion parameters; MFU counts the 12.9 billion that work on 
     step time                      3.99 s
     MFU                            34.8 %
       alltoall (256)               130 ms        3.3 %  link
-      total                      99.8 GiB               DOES NOT FIT in 79.6 GiB
+      total                       100 GiB               DOES NOT FIT in 79.6 GiB
 
 Exchanges behind another micro-batch's compute: no pair waits for itself, however few micro-batches there are.
 

@@ -208,6 +208,10 @@ static void test_memory(void)
 	CU_ASSERT_FALSE(r.memory.fits);
 	CU_ASSERT(warned(&r, "does not fit in memory: 238 MiB are missing"));
 	program_destroy(p);
+	p = build("model.experts=4 parallel.expert=2", 4); /* of data, of experts, of what holds the same experts */
+	m = gpu();
+	CU_ASSERT_EQUAL(predicted(p, &m).memory.communicators, 3);
+	program_destroy(p);
 	p = build("train.dtype=fp32", 4);
 	m = host(NULL);
 	CU_ASSERT_EQUAL(predicted(p, &m).memory.overhead_B, 0);
