@@ -46,6 +46,24 @@ static void warn_memory(const struct result_memory *mem, double full_share, stru
 			100 * total_B / capacity_B);
 }
 
+/* Says where rows go to each rank although they were to go to each host once. */
+static void warn_dispatch(const struct program *p, struct result *out)
+{
+	const struct config *c = &p->config;
+	const int64_t ranks = p->mesh.size[DIM_EP] * p->mesh.stride[DIM_EP];
+	if (c->parallel.expert_dispatch != DISPATCH_ONCE_A_HOST || (c->node_ranks > 0 && ranks <= c->node_ranks))
+		return;
+	for (size_t r = 0; r < p->n_roles; r++)
+		for (size_t i = 0; i < p->roles[r].ops.n; i++) {
+			const struct op *op = &p->roles[r].ops.at[i];
+			if (op->kind == OP_COLLECTIVE && op->coll == COLL_ALLTOALL && op->collective.crossing > 0)
+				return;
+		}
+	result_warn(out, "expert_dispatch once_a_host is taken as all_to_all: %s",
+		c->node_ranks > 0 ? "hosts do not divide the group of experts"
+				  : "it is not known how many ranks a host has");
+}
+
 static void warn_offload(const struct program *p, const struct rates *rates, uint64_t host_B, struct result *out)
 {
 	const enum offload o = p->config.train.offload;
@@ -80,6 +98,7 @@ void summary_memory(const struct sums *s, const struct program *p, const struct 
 	mem->fits = mem->total_B <= mem->capacity_B;
 	warn_memory(mem, rates->parameters->step.memory_full, out);
 	warn_offload(p, rates, host_B, out);
+	warn_dispatch(p, out);
 }
 
 /* ---- bounds and uncertainty ---- */
