@@ -59,6 +59,7 @@ static void test_shown_names(void)
 		{"NVIDIA H200", 140.4, "h200-sxm"},
 		{"NVIDIA H200 NVL", 0, "h200-nvl"},
 		{"NVIDIA GH200 480GB", 95.6, "gh200"},
+		{"NVIDIA GH200 120GB", 95.6, "gh200-120"},
 		{"NVIDIA B200", 178.4, "b200"},
 		{"NVIDIA B300 SXM6 AC", 268.6, "b300"},
 		{"NVIDIA GB200", 185, "gb200"},
@@ -132,7 +133,8 @@ static void test_endless_name(void)
 static void test_round_trip(void)
 {
 	static const char *const ids[] = {"a10", "a100-pcie-40", "a100-pcie-80", "a100-sxm-40", "a100-sxm-80", "b300",
-		"gh200", "h100-nvl", "h100-pcie", "h100-sxm", "mi355x", "rtx-pro-6000", "t4", "v100-sxm-32"};
+		"gh200", "gh200-120", "h100-nvl", "h100-pcie", "h100-sxm", "mi355x", "rtx-pro-6000", "t4",
+		"v100-sxm-32"};
 	for (size_t i = 0; i < COUNT(ids); i++) {
 		struct device_spec d;
 		char id[DEVICE_ID], *rest;
