@@ -90,6 +90,8 @@ enum status runner_supports(const struct program *p, bool gpus, struct error *e)
 			"`stepsim predict` predicts it");
 	if (gpus && p->config.train.launch_blocking)
 		return error_set(e, ST_RUN, "train.launch_blocking is predicted, not executed");
+	if (p->config.train.expert_loop)
+		return error_set(e, ST_RUN, "train.expert_loop is predicted, not executed");
 	/* CUDA does not promise that branches of a graph run beside each other. */
 	if (gpus && p->n_roles > 1 && p->config.train.cuda_graph)
 		return error_set(e, ST_RUN,

@@ -49,7 +49,8 @@ enum symptom diagnose(const struct program *p, const struct machine *m, const st
 {
 	const struct breakdown *t = &r->time;
 	const bool loads = p->config.data.load_time_s > 0,
-		   drains = p->config.train.sync_every > 0 || p->config.train.launch_blocking,
+		   drains = p->config.train.sync_every > 0 || p->config.train.launch_blocking ||
+	                    p->config.train.expert_loop,
 		   launching = r->host_thread_s > m->parameters->step.launch_bound * t->step_s;
 	const struct {
 		enum symptom symptom;

@@ -348,6 +348,8 @@ const struct lever levers[] = {
 	{"pinned memory", WORK_FEED, FOR(SYMPTOM_DATA), .set = "data.pin_memory=true"},
 	{"no waiting for each launch", WORK_FEED, FOR(SYMPTOM_SYNC) | FOR(SYMPTOM_DATA),
 		.set = "train.launch_blocking=false"},
+	{"experts in grouped products", WORK_FUSE, FOR(SYMPTOM_SYNC) | FOR(SYMPTOM_COMPUTE),
+		.set = "train.expert_loop=false"},
 	{"no waiting for the device", WORK_FEED, FOR(SYMPTOM_SYNC) | FOR(SYMPTOM_DATA), .set = "train.sync_every=0"},
 	{"flash attention", WORK_FUSE, FOR(SYMPTOM_MEMORY) | FOR(SYMPTOM_COMPUTE) | LEVER_FITS,
 		.set = "train.attention=flash"},

@@ -119,15 +119,30 @@ static enum status no_such_format(const struct config *c, const struct op *op, c
 	return config_blame_dtype(c, e);
 }
 
+/* With train.expert_loop each expert's product is a call of its own. In the forward pass the host thread asks the
+ * device for an expert's tokens before it calls it, and so waits for the expert before (huggingface/transformers,
+ * MixtralSparseMoeBlock.forward: torch.where). */
+static double loop_of(const struct program *p, const struct op *op, const struct rates *r)
+{
+	return p->config.train.expert_loop && op->kind == OP_GROUPED_GEMM && !r->is_host ? (double)op->gemm.groups : 1;
+}
+
 static enum status cost_compute(const struct program *p, const struct op *op, const struct rates *r,
 	struct op_cost *out, struct error *e)
 {
 	if (uses_matrix_units(op) && !(r->matrix_flop_per_s[op->dtype] > 0))
 		return no_such_format(&p->config, op, r, e);
+	const double loop = loop_of(p, op, r);
+	struct op one = *op;
+	if (loop > 1)
+		one.gemm.groups = 1;
 	if (!r->is_host)
 		out->issue_s = issue_s(p, r);
-	if (!price_by_profile(op, r, out))
-		price_by_roofline(p, op, r, out);
+	if (!price_by_profile(&one, r, out))
+		price_by_roofline(p, &one, r, out);
+	out->issue_s *= loop;
+	out->alone_s *= loop;
+	out->holds = loop > 1 && (op->flags & OP_TRANS_B); /* forward: rows times a weight's transpose */
 	const int64_t calls = r->is_host ? 1 : op_calls(op);
 	if (calls > 1 && (double)calls * out->issue_s > out->alone_s) {
 		out->alone_s = (double)calls * out->issue_s;

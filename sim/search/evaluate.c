@@ -131,7 +131,8 @@ bool evaluator_folds(const struct evaluator *v, const struct config *c)
 	const bool links = v->m->nodes * v->m->devices_per_node > 1; /* pieces are measured on two stages */
 	const bool groups = c->parallel.shard < c->parallel.data &&
 	                    !strategy_has(c->parallel.strategy, STRATEGY_UNITS); /* of zero1: no piece has them */
-	const bool paced = c->data.load_time_s > 0 || c->train.sync_every > 0 || c->train.launch_blocking;
+	const bool paced = c->data.load_time_s > 0 || c->train.sync_every > 0 || c->train.launch_blocking ||
+	                   c->train.expert_loop;
 	return links && !v->m->device.is_host && !paced && !groups && c->train.offload == OFF_NONE &&
 	       !schedule_splits_backward(c->parallel.schedule) && c->parallel.n_layers_per_stage == 0 &&
 	       !layers_differ(c) && !stages_differ(c);

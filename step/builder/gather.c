@@ -16,6 +16,14 @@
 
 static int64_t prefetch(const struct builder *b) { return b->c->parallel.overlap ? b->c->parallel.prefetch : 0; }
 
+/* Returns how many gathers the host thread issues before the use at hand. PyTorch gathers a unit for the forward pass
+ * as its turn comes, and so ahead only because its host thread is ahead of the device: one that waits for experts is
+ * not. Backward passes gather ahead by themselves (torch/distributed/fsdp: BackwardPrefetch). */
+static int64_t issued_ahead(const struct builder *b)
+{
+	return b->phase == PHASE_FORWARD && b->c->train.expert_loop ? 0 : prefetch(b);
+}
+
 /* The buckets of a block, which are neighbours. */
 static struct unit_use use_of(const struct builder *b, int64_t layer)
 {
@@ -136,14 +144,14 @@ void gather_begin(struct builder *b)
 		add_uses(b, false);
 	if (b->part.embedding || b->part.head)
 		gather_roots(b, b->stages > 1 || b->micro > 0 ? after : NONE);
-	gather_up_to(b, prefetch(b) - 1);
+	gather_up_to(b, issued_ahead(b) - 1);
 }
 
 void gather_use_begin(struct builder *b)
 {
 	if (!b->gathers || b->st || b->used == b->n_uses)
 		return;
-	gather_up_to(b, b->used + prefetch(b));
+	gather_up_to(b, b->used + issued_ahead(b));
 	const struct unit_use *u = &b->uses[b->used];
 	for (int32_t i = u->first; i <= u->last; i++)
 		b->buckets[i].weights = u->buffer[i - u->first];

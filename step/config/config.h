@@ -91,6 +91,7 @@ struct train {
 	enum offload offload;
 	bool fused, cuda_graph;
 	bool launch_blocking; /* the host thread waits for each launch (CUDA_LAUNCH_BLOCKING=1) */
+	bool expert_loop;     /* experts are called one by one, and the host thread waits for the tokens of each */
 	int64_t sync_every;
 };
 

@@ -143,7 +143,7 @@ static enum status check_unused(const struct config *c, struct error *e)
 		enum key_id id;
 		bool given;
 	} keys[] = {{KEY_parallel_expert, p->expert > 1}, {KEY_parallel_expert_tensor, p->expert_tensor > 1},
-		{KEY_parallel_expert_overlap, p->expert_overlap},
+		{KEY_parallel_expert_overlap, p->expert_overlap}, {KEY_train_expert_loop, c->train.expert_loop},
 		{KEY_parallel_dispatch_dtype, config_is_changed(c, KEY_parallel_dispatch_dtype)},
 		{KEY_parallel_expert_dispatch, config_is_changed(c, KEY_parallel_expert_dispatch)}};
 	for (size_t i = 0; i < COUNT(keys); i++)
@@ -162,6 +162,9 @@ enum status config_check_experts(const struct config *c, struct error *e)
 	if ((o->orthogonal || o->factored) && p->expert_tensor > 1)
 		return config_error(c, KEY_parallel_expert_tensor, e,
 			"%" PRId64 " is not modelled yet with %s (accepted: 1)", p->expert_tensor, o->name);
+	if (o->orthogonal && c->train.expert_loop)
+		return config_error(c, KEY_train_expert_loop, e, "true is not modelled yet with %s (accepted: false)",
+			o->name);
 	if ((st = check_tensor_experts(c, e)) || (st = check_overlap(c, e)))
 		return st;
 	return p->tensor * group_ranks(p) > 1 ? check_expert_groups(c, e) : ST_OK;

@@ -160,6 +160,7 @@ struct config_key {
 	X(train, fused, BOOL, AT(train.fused), "true", EVERY) \
 	X(train, cuda_graph, BOOL, AT(train.cuda_graph), "false", EVERY) \
 	X(train, launch_blocking, BOOL, AT(train.launch_blocking), "false", EVERY) \
+	X(train, expert_loop, BOOL, AT(train.expert_loop), "false", EVERY) \
 	X(train, sync_every, INT(0, 1000000000), AT(train.sync_every), "0", EVERY) \
 	X(data, load_time, REAL(0, 1e6, UNIT_SECOND), AT(data.load_time_s), "0ms", EVERY) \
 	X(data, bytes, BYTES(0, 1e12), AT(data.bytes), "0", EVERY) \

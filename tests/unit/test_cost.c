@@ -859,7 +859,34 @@ static void test_launch_blocking(void)
 	program.config.train.launch_blocking = program.config.train.cuda_graph = false;
 }
 
-UNIT_MAIN("cost", {"scattered messages", test_scattered_message},
+/* With expert_loop a grouped product is as many calls, which keep neither the SMs nor the host thread busy for one
+ * another; in the forward pass the host thread waits for them. */
+static void test_expert_loop(void)
+{
+	mesh(1, 1);
+	struct machine m = gpu(), cores = host();
+	struct op one = gemm(DT_BF16, 128, 4096, 4096), backward;
+	one.kind = OP_GROUPED_GEMM;
+	one.gemm.groups = 1;
+	one.flags |= OP_TRANS_B;
+	struct op eight = one, on_cores = gemm(DT_FP32, 64, 64, 64);
+	eight.gemm.groups = on_cores.gemm.groups = 8;
+	on_cores.kind = OP_GROUPED_GEMM;
+	backward = eight;
+	backward.flags &= (uint16_t)~OP_TRANS_B;
+	const struct op_cost alone = cost(&m, one), grouped = cost(&m, eight), slow = cost(&cores, on_cores);
+	CU_ASSERT_FALSE(grouped.holds);
+	program.config.train.expert_loop = true;
+	const struct op_cost loop = cost(&m, eight);
+	NEAR(loop.alone_s, 8 * alone.alone_s);
+	NEAR(loop.issue_s, 8 * alone.issue_s);
+	CU_ASSERT_TRUE(loop.alone_s > grouped.alone_s && loop.holds);
+	CU_ASSERT_FALSE(cost(&m, backward).holds || cost(&m, gemm(DT_BF16, 128, 4096, 4096)).holds);
+	CU_ASSERT_EQUAL(cost(&cores, on_cores).alone_s, slow.alone_s);
+	program.config.train.expert_loop = false;
+}
+
+UNIT_MAIN("cost", {"scattered messages", test_scattered_message}, {"experts one by one", test_expert_loop},
 	{"launches that are waited for", test_launch_blocking}, {"scales of fp8 copies", test_dynamic_scales},
 	{"gathered weights copied back", test_copies_gathered}, {"grouped products", test_grouped_products},
 	{"roofline", test_roofline}, {"shapes of products", test_shapes_of_products},

@@ -40,6 +40,9 @@ static const struct example examples[] = {
 	{"model: {preset: llama3-70b}\ntrain: {stack: nanotron, dtype: bf16, global_batch: 64, micro_batch: 4}\n"
 	 "parallel: {strategy: ddp, tensor: 8}\n",
 		"dgx-h100", 2, false},
+	{"model: {preset: mixtral-8x7b, layers: 2}\ntrain: {stack: pytorch-fsdp-eager, dtype: bf16, global_batch: 16, "
+	 "micro_batch: 1, expert_loop: true}\nparallel: {strategy: fsdp}\n",
+		"dgx-h100", 2, true},
 };
 
 static void load(const struct example *x, const struct advice_row *row, struct config *c, enum status *st,

@@ -440,7 +440,28 @@ static void test_router_bias(void)
 	program_destroy(p);
 }
 
-UNIT_MAIN("program of experts", {"rows once a host", test_dispatch}, {"tokens in fp8", test_narrow_dispatch},
-	{"router bias", test_router_bias}, {"groups", test_groups}, {"work", test_work},
-	{"parameters", test_parameters}, {"hsdp", test_hybrid}, {"memory", test_memory},
-	{"recomputed", test_recomputed}, {"overlapped exchanges", test_overlap})
+/* Returns how many gathers of weights the host thread has issued when it comes to the first expert. */
+static int issued_before_experts(const char *more)
+{
+	struct program *p = program_of(more, 4);
+	const struct role *r = &p->roles[0];
+	int gathers = 0;
+	for (size_t i = 0; i < r->ops.n && r->ops.at[i].kind != OP_GROUPED_GEMM; i++)
+		gathers += r->ops.at[i].kind == OP_COLLECTIVE && r->ops.at[i].coll == COLL_ALL_GATHER;
+	program_destroy(p);
+	return gathers;
+}
+
+/* A host thread that waits for experts asks for no weights ahead. */
+static void test_loop_gathers(void)
+{
+	const int ahead = issued_before_experts("parallel.strategy=fsdp parallel.prefetch=1"),
+		  loop = issued_before_experts("parallel.strategy=fsdp parallel.prefetch=1 train.expert_loop=true");
+	CU_ASSERT_TRUE(loop > 0 && ahead > loop);
+	CU_ASSERT_EQUAL(loop, issued_before_experts("parallel.strategy=fsdp parallel.prefetch=0"));
+}
+
+UNIT_MAIN("program of experts", {"weights gathered beside a loop", test_loop_gathers},
+	{"rows once a host", test_dispatch}, {"tokens in fp8", test_narrow_dispatch}, {"router bias", test_router_bias},
+	{"groups", test_groups}, {"work", test_work}, {"parameters", test_parameters}, {"hsdp", test_hybrid},
+	{"memory", test_memory}, {"recomputed", test_recomputed}, {"overlapped exchanges", test_overlap})
