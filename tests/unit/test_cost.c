@@ -1,105 +1,11 @@
-#include "base/array.h"
-#include "tests/unit/constants.h"
-#include "tests/unit/harness.h"
-#include "tests/unit/rates.h"
-
 #include <math.h>
 #include <string.h>
 
-#include "sim/engine/maxmin.h"
+#include "base/array.h"
 #include "sim/price/price.h"
-#include "topology/profile.h"
+#include "tests/unit/cost_case.h"
 
 #define KERNEL_S 1.5e-6 /* starts and drains */
-#define NEAR(a, b) CU_ASSERT_DOUBLE_EQUAL((a) / (b), 1, 1e-12)
-
-static struct program program;
-static struct profile *profile;
-static struct error error;
-
-/* A GPU with round numbers, eight in a node. */
-static struct machine gpu(void)
-{
-	struct machine m = {.parameters = read_constants(),
-		.name = "round",
-		.nodes = 4,
-		.devices_per_node = 8,
-		.intra = {3e-6, 100e9},
-		.inter = {10e-6, 25e9}};
-	m.device = (struct device_spec){.name = "round GPU",
-		.vector_flop_per_s = 50e12,
-		.mem_Bps = 2e12,
-		.mem_share = 0.9,
-		.gemm_share = 0.8,
-		.launch_s = 4e-6,
-		.pcie_Bps = 50e9};
-	m.device.matrix_flop_per_s[DT_BF16] = 1000e12;
-	m.device.matrix_flop_per_s[DT_FP32] = 50e12;
-	return m;
-}
-
-/* A host of two cores a rank with an empty profile, which the test fills. */
-static struct machine host(void)
-{
-	struct machine m = {.parameters = read_constants(),
-		.name = "host",
-		.nodes = 1,
-		.devices_per_node = 4,
-		.intra = {1e-6, 5e9}};
-	m.device = (struct device_spec){.name = "2 cores",
-		.is_host = true,
-		.vector_flop_per_s = 100e9,
-		.mem_Bps = 10e9,
-		.mem_share = 1,
-		.gemm_share = 1,
-		.launch_s = 2e-6};
-	m.device.matrix_flop_per_s[DT_FP32] = 100e9;
-	profile_destroy(profile);
-	profile = profile_create();
-	CU_ASSERT_PTR_NOT_NULL_FATAL(profile);
-	profile->key.cores_per_rank = 2;
-	m.profile = profile;
-	return m;
-}
-
-static void mesh(int64_t tp, int64_t dp)
-{
-	program = (struct program){0};
-	for (int d = 0; d < DIM_COUNT; d++)
-		program.mesh.size[d] = program.mesh.stride[d] = 1;
-	program.mesh.size[DIM_TP] = tp;
-	program.mesh.size[DIM_DP] = dp;
-	program.mesh.stride[DIM_DP] = tp;
-	program.mesh.ranks = tp * dp;
-	program.config.stack = stack_default();
-}
-
-static struct op_cost cost(const struct machine *m, struct op op)
-{
-	struct op_cost c;
-	error = (struct error){0};
-	enum status st = cost_op(&program, &op, RATES(m), &c, &error);
-	if (st)
-		printf("\n%s\n", error.text);
-	CU_ASSERT_EQUAL_FATAL(st, ST_OK);
-	return c;
-}
-
-static struct op gemm(enum dtype t, int64_t m, int64_t n, int64_t k)
-{
-	return (struct op){.kind = OP_GEMM, .dtype = (uint8_t)t, .out_dtype = (uint8_t)t, .gemm = {m, n, k}};
-}
-
-static struct op collective(enum collective c, enum mesh_dim group, int64_t elements)
-{
-	return (struct op){.kind = OP_COLLECTIVE,
-		.lane = LANE_COMM,
-		.coll = (uint8_t)c,
-		.group = (uint8_t)group,
-		.dtype = DT_FP32,
-		.out_dtype = DT_FP32,
-		.collective = {elements}};
-}
 
 /* ---- roofline ---- */
 
@@ -426,272 +332,7 @@ static void test_gpu_profile(void)
 	CU_ASSERT_FALSE(collective_price(RATES(&m), COLL_ALL_REDUCE, 4, 8, COLLECTIVE_ANY, 4096).measured);
 }
 
-/* ---- collectives ---- */
-
-static void test_ring(void)
-{
-	struct machine m = gpu();
-	NEAR(collective_time_s(RATES(&m), COLL_ALL_REDUCE, 8, 1, 800e6), 14 * (3e-6 + 100e6 / 100e9));
-	NEAR(collective_time_s(RATES(&m), COLL_ALL_GATHER, 8, 1, 800e6), 7 * (3e-6 + 100e6 / 100e9));
-	NEAR(collective_time_s(RATES(&m), COLL_REDUCE_SCATTER, 8, 1, 800e6), 7 * (3e-6 + 100e6 / 100e9));
-	CU_ASSERT_EQUAL(collective_time_s(RATES(&m), COLL_ALL_REDUCE, 1, 1, 800e6), 0);
-	NEAR(collective_time_s(RATES(&m), COLL_BROADCAST, 8, 1, 800e6), 7 * 3e-6 + 800e6 / 100e9);
-	NEAR(collective_time_s(RATES(&m), COLL_ALLTOALL, 8, 1, 800e6), 7 * (3e-6 + 100e6 / 100e9));
-	NEAR(collective_time_s(RATES(&m), COLL_SENDRECV, 8, 1, 800e6), 3e-6 + 800e6 / 100e9);
-	/* One member a node: the node's link. */
-	NEAR(collective_time_s(RATES(&m), COLL_ALL_REDUCE, 4, 8, 400e6), 6 * (10e-6 + 100e6 / 25e9));
-	NEAR(collective_time_s(RATES(&m), COLL_BROADCAST, 4, 8, 400e6), 3 * 10e-6 + 400e6 / 25e9);
-	NEAR(collective_time_s(RATES(&m), COLL_ALLTOALL, 4, 8, 400e6), 3 * (10e-6 + 100e6 / 25e9));
-	NEAR(collective_time_s(RATES(&m), COLL_SENDRECV, 4, 8, 400e6), 10e-6 + 400e6 / 25e9);
-	/* Two nodes: of 15 parts that a member deals out, 8 go to the other node through its own share of the NICs. */
-	double hop_s = (2 * 10e-6 + 14 * 3e-6) / 16;
-	NEAR(collective_time_s(RATES(&m), COLL_ALLTOALL, 16, 1, 1600e6), 15 * hop_s + 8 * 100e6 / 25e9);
-	NEAR(collective_time_s(RATES(&m), COLL_SENDRECV, 16, 1, 1600e6), hop_s + 1600e6 / 25e9);
-}
-
-/* Gradients of 7 billion parameters in fp32 on 8 ranks: 1.53 s over PCIe 4.0 (32 GB/s), 163 ms over A100's NVLink (300
- * GB/s). */
-static void test_seven_billion(void)
-{
-	struct machine m = gpu();
-	m.intra = (struct link_spec){0, 32e9};
-	CU_ASSERT_DOUBLE_EQUAL(collective_time_s(RATES(&m), COLL_ALL_REDUCE, 8, 1, 28e9), 1.53, 0.005);
-	m.intra.Bps = 300e9;
-	CU_ASSERT_DOUBLE_EQUAL(collective_time_s(RATES(&m), COLL_ALL_REDUCE, 8, 1, 28e9), 0.163, 0.0005);
-}
-
-static void test_collective_curve(void)
-{
-	mesh(1, 4);
-	struct machine m = host();
-	const double x[] = {4e3, 4e5, 4e7}, y[] = {1e-5, 1e-4, 1e-2};
-	CU_ASSERT_EQUAL_FATAL(profile_set_curve(profile, "all_reduce.4", x, y, 3, NULL), ST_OK);
-	struct op_cost c = cost(&m, collective(COLL_ALL_REDUCE, DIM_DP, 100000));
-	NEAR(c.alone_s, 1e-4);
-	CU_ASSERT_EQUAL(c.bound, BOUND_LINK);
-	CU_ASSERT_FALSE(c.guessed);
-	NEAR(cost(&m, collective(COLL_ALL_REDUCE, DIM_DP, 100000000)).alone_s, 0.1); /* the last slope goes on */
-	c = cost(&m, collective(COLL_ALL_REDUCE, DIM_DP, 100));
-	NEAR(c.alone_s, 1e-5);
-	CU_ASSERT_EQUAL(c.bound, BOUND_LATENCY);
-
-	/* Another group size: three steps on S/4 took 1e-4 s, so one step on S/2 of two ranks takes a third of what
-	 * four took on 2 S. */
-	mesh(1, 2);
-	c = cost(&m, collective(COLL_ALL_REDUCE, DIM_DP, 50000));
-	NEAR(c.alone_s, 1e-4 / 3);
-	CU_ASSERT(c.guessed);
-	/* A collective that is not cut takes as long on any number of ranks. */
-	CU_ASSERT_EQUAL_FATAL(profile_set_curve(profile, "broadcast.4", x, y, 3, NULL), ST_OK);
-	NEAR(collective_time_s(RATES(&m), COLL_BROADCAST, 4, 1, 4e5), 1e-4);
-	NEAR(collective_time_s(RATES(&m), COLL_BROADCAST, 2, 1, 4e5), 1e-4);
-	/* Another collective has no curve: the link. */
-	NEAR(cost(&m, collective(COLL_ALL_GATHER, DIM_DP, 50000)).alone_s, 1e-6 + 1e5 / 5e9);
-}
-
-static void test_collective_use(void)
-{
-	mesh(2, 16);
-	struct machine m = gpu();
-	program.config.stack.overlap_tax = 0.1;
-	struct op_cost inner = cost(&m, collective(COLL_ALL_REDUCE, DIM_TP, 1 << 24)),
-		       outer = cost(&m, collective(COLL_ALL_REDUCE, DIM_DP, 1 << 24));
-	CU_ASSERT_EQUAL(inner.issue_s, 4e-6);
-	CU_ASSERT_EQUAL(inner.use.demand[RES_LINK_INTRA], 1);
-	CU_ASSERT_EQUAL(inner.use.demand[RES_LINK_INTER], 0);
-	CU_ASSERT_EQUAL(outer.use.demand[RES_LINK_INTRA], 0);
-	CU_ASSERT_EQUAL(outer.use.demand[RES_LINK_INTER], 1);
-	CU_ASSERT_EQUAL(inner.use.demand[RES_MEMORY], 0); /* part of the stack's tax */
-	/* Compute beside it loses what the stack says, the collective nothing. */
-	const struct activity gemm_use = {.weight = 1, .demand = {1}};
-	const double cap[RES_COUNT] = {1, 1, 1, 1};
-	double x[2];
-	maxmin_rates((const struct activity *[]){&gemm_use, &inner.use}, 2, cap, x);
-	CU_ASSERT_DOUBLE_EQUAL(x[0], 0.9, 1e-12);
-	CU_ASSERT_DOUBLE_EQUAL(x[1], 1, 1e-12);
-	/* Engines of the links leave compute as it is, and read and write memory. */
-	m.device.link_engines = true;
-	inner = cost(&m, collective(COLL_ALL_REDUCE, DIM_TP, 1 << 24));
-	CU_ASSERT_EQUAL(inner.use.demand[RES_COMPUTE], 0);
-	CU_ASSERT_TRUE(inner.use.demand[RES_MEMORY] > 0);
-	CU_ASSERT_EQUAL(inner.use.demand[RES_LINK_INTRA], 1);
-	m.device.link_engines = false;
-
-	m = host();
-	mesh(1, 2);
-	CU_ASSERT_EQUAL_FATAL(profile_set_value(profile, "overlap.compute_rate", 0.6, NULL), ST_OK);
-	CU_ASSERT_EQUAL_FATAL(profile_set_value(profile, "overlap.comm_rate", 0.3, NULL), ST_OK);
-	struct op_cost c = cost(&m, collective(COLL_ALL_REDUCE, DIM_DP, 1 << 24));
-	CU_ASSERT_EQUAL(c.issue_s, 0);
-	maxmin_rates((const struct activity *[]){&gemm_use, &c.use}, 2, cap, x);
-	CU_ASSERT_DOUBLE_EQUAL(x[0], 0.6, 1e-12);
-	CU_ASSERT_DOUBLE_EQUAL(x[1], 0.3, 1e-12);
-}
-
-/* Two hosts of two ranks, measured there: a group takes the curve of a group with such links. */
-static struct machine two_hosts(void)
-{
-	struct machine m = host();
-	m.nodes = m.devices_per_node = 2;
-	m.inter = (struct link_spec){1e-4, 1e8};
-	profile->key.ranks = 4;
-	profile->key.ranks_per_host = 2;
-	return m;
-}
-
-static void test_groups_between_hosts(void)
-{
-	struct machine m = two_hosts();
-	const double x[] = {1e4, 1e6}, within[] = {1e-5, 1e-3}, all[] = {1e-4, 1e-2}, each[] = {2e-4, 2e-2},
-		     message[] = {1e-4, 1.01e-2};
-	CU_ASSERT_EQUAL_FATAL(profile_set_curve(profile, "all_reduce.2", x, within, 2, NULL), ST_OK);
-	NEAR(collective_time_s(RATES(&m), COLL_ALL_REDUCE, 2, 1, 1e6), 1e-3);
-	/* No curve between hosts: the link, with both ranks of a host on it. */
-	NEAR(collective_time_s(RATES(&m), COLL_ALL_REDUCE, 2, 2, 1e6), 2 * 1e-4 + 1e6 / 1e8);
-	CU_ASSERT_EQUAL_FATAL(profile_set_curve(profile, "all_reduce.4", x, all, 2, NULL), ST_OK);
-	CU_ASSERT_EQUAL_FATAL(profile_set_curve(profile, "all_reduce.2.stride2", x, each, 2, NULL), ST_OK);
-	CU_ASSERT_EQUAL_FATAL(profile_set_curve(profile, "send.2.stride2", x, message, 2, NULL), ST_OK);
-	NEAR(collective_time_s(RATES(&m), COLL_ALL_REDUCE, 2, 1, 1e6), 1e-3);
-	NEAR(collective_time_s(RATES(&m), COLL_ALL_REDUCE, 4, 1, 1e6), 1e-2);
-	NEAR(collective_time_s(RATES(&m), COLL_ALL_REDUCE, 2, 2, 1e6), 2e-2);
-	CU_ASSERT(collective_price(RATES(&m), COLL_ALL_REDUCE, 2, 2, COLLECTIVE_ANY, 4096).measured);
-	/* Both ends of a message have the time of its sender. */
-	NEAR(collective_time_s(RATES(&m), COLL_SEND, 2, 2, 1e6), 1.01e-2);
-	NEAR(collective_time_s(RATES(&m), COLL_RECV, 2, 2, 1e6), 1.01e-2);
-	/* More hosts: the curve of as many ranks, but each rank of a host has such a group, which share its links. */
-	m.nodes = 4;
-	NEAR(collective_time_s(RATES(&m), COLL_ALL_REDUCE, 4, 2, 1e6), 1e-4 + 2 * (1e-2 - 1e-4));
-	CU_ASSERT_FALSE(collective_price(RATES(&m), COLL_ALL_REDUCE, 4, 2, COLLECTIVE_ANY, 4096).measured);
-	/* One rank a host in place of two: half as many groups share its links, and the hosts decide which group is
-	 * meant.
-	 */
-	m.devices_per_node = 1;
-	NEAR(collective_time_s(RATES(&m), COLL_ALL_REDUCE, 2, 1, 1e6), 2e-4 + (2e-2 - 2e-4) / 2);
-	CU_ASSERT_FALSE(collective_price(RATES(&m), COLL_ALL_REDUCE, 2, 1, COLLECTIVE_ANY, 4096).measured);
-	/* The profile's ranks shared cores, and waited for them; two ranks a host still do. */
-	CU_ASSERT_EQUAL_FATAL(profile_set_value(profile, PROFILE_BETWEEN_ALONE_LATENCY, 0.25, NULL), ST_OK);
-	NEAR(collective_time_s(RATES(&m), COLL_ALL_REDUCE, 2, 1, 1e6), 0.5e-4 + (2e-2 - 2e-4) / 2);
-	m.devices_per_node = 2;
-	NEAR(collective_time_s(RATES(&m), COLL_ALL_REDUCE, 4, 2, 1e6), 1e-4 + 2 * (1e-2 - 1e-4));
-	/* Half the rate of the network doubles what is not latency. */
-	const struct what_if slow = {.network = 0.5};
-	m.nodes = 2;
-	const struct rates r = rates_what_if(&m, &slow);
-	NEAR(collective_time_s(&r, COLL_ALL_REDUCE, 4, 1, 1e6), 1e-4 + 2 * (1e-2 - 1e-4));
-	NEAR(collective_time_s(&r, COLL_ALL_REDUCE, 2, 1, 1e6), 1e-3);
-}
-
-/* 1 MB moves in 10 ms alone. Beside compute its 1.5 MB both ways cost 4 ms more and its three messages 2 ms each: 20
- * ms. Of them the bytes take a fifth of compute, 4 ms, and polling another tenth. On a network of half the rate it is
- * 30 ms for 20, of which the 4 ms are less than a seventh. A message of 1 MB comes one way, and waits once. */
-static void test_compute_between_hosts(void)
-{
-	mesh(1, 4);
-	struct machine m = two_hosts();
-	const double x[] = {1e4, 1e6}, y[] = {1e-4, 1e-2}, cap[RES_COUNT] = {1, 1, 1, 1};
-	const struct activity gemm_use = {.weight = 1, .demand = {1}};
-	double rate[2];
-	CU_ASSERT_EQUAL_FATAL(profile_set_curve(profile, "all_gather.4", x, y, 2, NULL), ST_OK);
-	CU_ASSERT_EQUAL_FATAL(profile_set_value(profile, PROFILE_BETWEEN_TURN_S, 2e-3, NULL), ST_OK);
-	CU_ASSERT_EQUAL_FATAL(profile_set_value(profile, PROFILE_BETWEEN_COMM_S_PER_B, 4e-3 / (2 * 0.75e6), NULL),
-		ST_OK);
-	CU_ASSERT_EQUAL_FATAL(profile_set_value(profile, PROFILE_BETWEEN_WAIT_SHARE, 0.1, NULL), ST_OK);
-	CU_ASSERT_EQUAL_FATAL(profile_set_value(profile, PROFILE_BETWEEN_S_PER_B, 4e-3 / (2 * 0.75e6), NULL), ST_OK);
-	struct op_cost c = cost(&m, collective(COLL_ALL_GATHER, DIM_DP, 250000)); /* sends 3/4 of 1 MB */
-	NEAR(c.alone_s, 1e-2);
-	NEAR(c.use.held, 0.1);
-	maxmin_rates((const struct activity *[]){&gemm_use, &c.use}, 2, cap, rate);
-	CU_ASSERT_DOUBLE_EQUAL(rate[0], 0.7, 1e-12);
-	CU_ASSERT_DOUBLE_EQUAL(rate[1], 0.5, 1e-12);
-	const double slow_y[] = {2e-4, 2e-2};
-	CU_ASSERT_EQUAL_FATAL(profile_set_curve(profile, "all_gather.4", x, slow_y, 2, NULL), ST_OK);
-	c = cost(&m, collective(COLL_ALL_GATHER, DIM_DP, 250000));
-	maxmin_rates((const struct activity *[]){&gemm_use, &c.use}, 2, cap, rate);
-	CU_ASSERT_DOUBLE_EQUAL(rate[0], 0.9 - 4.0 / 30, 1e-12);
-	CU_ASSERT_DOUBLE_EQUAL(rate[1], 20.0 / 30, 1e-12);
-	const double send_y[] = {1e-4, 8e-3}; /* and 4e-3 / 1.5 for the bytes, and 2e-3 */
-	CU_ASSERT_EQUAL_FATAL(profile_set_curve(profile, "send.2.stride2", x, send_y, 2, NULL), ST_OK);
-	program.mesh.size[DIM_PP] = 2;
-	program.mesh.stride[DIM_PP] = 2;
-	struct op message = collective(COLL_SEND, DIM_PP, 250000);
-	message.message.own = 0;
-	message.message.peer = 1;
-	c = cost(&m, message);
-	maxmin_rates((const struct activity *[]){&gemm_use, &c.use}, 2, cap, rate);
-	CU_ASSERT_DOUBLE_EQUAL(rate[1], 8 / (10 + 4 / 1.5), 1e-12);
-	/* Inside a host nothing of it. */
-	mesh(1, 2);
-	CU_ASSERT_EQUAL_FATAL(profile_set_curve(profile, "all_gather.2", x, y, 2, NULL), ST_OK);
-	CU_ASSERT_EQUAL(cost(&m, collective(COLL_ALL_GATHER, DIM_DP, 250000)).use.held, 0);
-}
-
-static struct op inside(enum collective c)
-{
-	struct op op = collective(c, DIM_TP, 1 << 20);
-	op.lane = LANE_MODEL_COMM;
-	return op;
-}
-
-/* parallel.tensor_overlap: all but the stack's share of a tensor-parallel collective, or one of its pieces; of no other
- * collective; not where stepsim's own executor runs it, and not of a curve measured of that. */
-static void test_tensor_overlap(void)
-{
-	mesh(4, 2);
-	program.config.parallel.tensor = 4;
-	struct machine m = gpu();
-	struct op gather = inside(COLL_ALL_GATHER), gradients = collective(COLL_ALL_GATHER, DIM_DP, 1 << 20);
-	double whole_s = cost(&m, gather).alone_s, data_s = cost(&m, gradients).alone_s;
-	program.config.stack.tensor_exposed = 0.2;
-	NEAR(cost(&m, gather).alone_s, whole_s);
-	CU_ASSERT_EQUAL(cost(&m, gather).tile_overlap_s, 0);
-	program.config.parallel.tensor_overlap = true;
-	NEAR(cost(&m, gather).alone_s, whole_s); /* it moves as long as ever */
-	NEAR(cost(&m, gather).tile_overlap_s, 0.8 * whole_s);
-	NEAR(cost(&m, gradients).alone_s, data_s);
-	CU_ASSERT_EQUAL(cost(&m, gradients).tile_overlap_s, 0);
-	CU_ASSERT_EQUAL(cost(&m, inside(COLL_ALL_REDUCE)).tile_overlap_s, 0);
-	program.config.stack.tensor_exposed = 0;
-	NEAR(cost(&m, gather).tile_overlap_s, whole_s * 3 / 4);
-	struct machine cores = host();
-	NEAR(cost(&cores, gather).alone_s, collective_time_s(RATES(&cores), COLL_ALL_GATHER, 4, 1, 4 << 20));
-	CU_ASSERT_EQUAL(cost(&cores, gather).tile_overlap_s, 0);
-	m.profile = profile;
-	profile->key.ranks_per_host = 8;
-	const double x[] = {4e3, 4e8}, y[] = {1e-5, 1};
-	CU_ASSERT_EQUAL_FATAL(profile_set_curve(profile, "all_gather.4", x, y, 2, NULL), ST_OK);
-	NEAR(cost(&m, gather).alone_s, collective_time_s(RATES(&m), COLL_ALL_GATHER, 4, 1, 4 << 20));
-	CU_ASSERT_EQUAL(cost(&m, gather).tile_overlap_s, 0);
-}
-
-/* The executor's messages hold their thread blocks: of a GPU with a profile, not where other software runs. */
-static void test_message_holds(void)
-{
-	mesh(1, 1);
-	program.mesh.size[DIM_PP] = 2;
-	struct machine m = gpu(), cores = host();
-	struct op op = collective(COLL_RECV, DIM_PP, 1 << 20);
-	op.lane = LANE_RECV_PREV;
-	op.message.own = 1;
-	m.device.sms = 100;
-	CU_ASSERT_EQUAL(cost(&m, op).use.held, 0);
-	CU_ASSERT_EQUAL(cost(&cores, op).use.held, 0);
-	m.profile = profile;
-	const struct op_cost c = cost(&m, op);
-	NEAR(c.use.held, MESSAGE_BLOCKS / (double)RATES(&m)->device.sms);
-	NEAR(c.use.demand[RES_COMPUTE], c.use.held); /* a product beside it has the rest */
-	NEAR(c.use.weight, 1 / (1 - c.use.held));
-}
-
-static void test_group_of_one(void)
-{
-	mesh(1, 1);
-	struct machine m = gpu();
-	struct op_cost c = cost(&m, collective(COLL_REDUCE_SCATTER, DIM_DP, 1 << 20));
-	CU_ASSERT_EQUAL(c.alone_s, 0);
-	CU_ASSERT_EQUAL(c.issue_s, 0);
-	for (int r = 0; r < RES_COUNT; r++)
-		CU_ASSERT_EQUAL(c.use.demand[r], 0);
-}
+/* ---- what a stack adds ---- */
 
 /* Ops that are alike are priced once; ops that differ in anything that matters are told apart. */
 static void test_prices(void)
@@ -731,21 +372,6 @@ static void test_prices(void)
 	error = (struct error){0};
 	CU_ASSERT_EQUAL(price_role(&program, &role, RATES(&m), &prices, &error), ST_INPUT);
 	prices_free(&prices);
-}
-
-static void test_unknown_link(void)
-{
-	mesh(1, 2);
-	struct machine m = host();
-	m.intra = (struct link_spec){0};
-	struct op op = collective(COLL_ALL_REDUCE, DIM_DP, 1000);
-	struct op_cost c;
-	error = (struct error){0};
-	CU_ASSERT(isinf(collective_time_s(RATES(&m), COLL_ALL_REDUCE, 2, 1, 4000)));
-	CU_ASSERT_EQUAL(cost_op(&program, &op, RATES(&m), &c, &error), ST_INPUT);
-	CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "all_reduce over 2 ranks: no rate of the link"));
-	profile_destroy(profile);
-	profile = NULL;
 }
 
 /* A stack whose sums of gradients are added by kernels of their own: the product writes 2 B an element, the kernel
@@ -815,31 +441,6 @@ static void test_copies_gathered(void)
 	NEAR(cost(&m, gather).alone_s, large_s + 2 * 2.0 * (1 << 30) / (2e12 * 0.9));
 }
 
-/* A stack that scatters its messages: two tensor ranks send half of it each and gather the whole. With sequence
- * parallelism the message is a part already. */
-static void test_scattered_message(void)
-{
-	mesh(2, 2);
-	struct machine m = gpu();
-	m.nodes = 1;
-	program.config.parallel.tensor = 2;
-	program.mesh.size[DIM_PP] = 2;
-	program.mesh.stride[DIM_PP] = 4;
-	struct op whole = collective(COLL_SEND, DIM_PP, 1 << 24), half;
-	whole.message.peer = 1;
-	half = whole;
-	half.collective.elements /= 2;
-	const double whole_s = cost(&m, whole).alone_s, half_s = cost(&m, half).alone_s,
-		     gather_s = collective_time_s(RATES(&m), COLL_ALL_GATHER, 2, 1,
-			     (double)(1 << 24) * dtype_bytes((enum dtype)whole.dtype));
-	CU_ASSERT(half_s < whole_s && gather_s > 0);
-	program.config.stack.scatters_messages = true;
-	NEAR(cost(&m, whole).alone_s, half_s + gather_s);
-	program.config.parallel.sequence_parallel = true;
-	NEAR(cost(&m, whole).alone_s, whole_s);
-	program.config.parallel = (struct parallel){0};
-}
-
 /* With launch_blocking kernels and collectives hold the host thread, messages do not; nor does anything on cores. */
 static void test_launch_blocking(void)
 {
@@ -886,20 +487,13 @@ static void test_expert_loop(void)
 	program.config.train.expert_loop = false;
 }
 
-UNIT_MAIN("cost", {"scattered messages", test_scattered_message}, {"experts one by one", test_expert_loop},
-	{"launches that are waited for", test_launch_blocking}, {"scales of fp8 copies", test_dynamic_scales},
-	{"gathered weights copied back", test_copies_gathered}, {"grouped products", test_grouped_products},
-	{"roofline", test_roofline}, {"shapes of products", test_shapes_of_products},
+UNIT_MAIN("cost", {"experts one by one", test_expert_loop}, {"launches that are waited for", test_launch_blocking},
+	{"scales of fp8 copies", test_dynamic_scales}, {"gathered weights copied back", test_copies_gathered},
+	{"grouped products", test_grouped_products}, {"roofline", test_roofline},
+	{"shapes of products", test_shapes_of_products},
 	{"sums of gradients by kernels of their own", test_adds_gradients},
 	{"a share of one format", test_share_of_a_format},
 	{"a format that the device does not support", test_unsupported_format}, {"copies", test_copies},
 	{"a profile's fit", test_fit}, {"a profile's curve", test_curve},
 	{"an entry that the profile lacks", test_missing_entry}, {"a GPU's profile", test_gpu_profile},
-	{"a GPU's power limit", test_power_cap}, {"ring over links", test_ring},
-	{"gradients of 7 billion parameters", test_seven_billion}, {"a profile's collective", test_collective_curve},
-	{"what a collective takes from compute", test_collective_use},
-	{"groups between hosts", test_groups_between_hosts},
-	{"compute that moving bytes takes", test_compute_between_hosts},
-	{"tensor-parallel collectives beside products", test_tensor_overlap},
-	{"what a message holds of compute", test_message_holds}, {"a group of one", test_group_of_one},
-	{"prices of a role", test_prices}, {"a link of unknown rate", test_unknown_link})
+	{"a GPU's power limit", test_power_cap}, {"prices of a role", test_prices})
