@@ -90,8 +90,8 @@ enum status calibrate(struct session *s, struct profile **out, struct error *e);
 
 /* Executes the program, on the host's cores or on the session's GPUs: verification (run.verify), warm-up, timed steps.
  * On rank 0 `out` and `timeline` (actors are ranks; the median step) are filled; the caller frees the timeline. `out`
- * tells where the step went on the rank of rank 0's `role` that ended last. losses: NULL, or room for the mean loss of
- * each timed step. ST_RUN: a wrong sum names bucket, rank and index; not enough memory says how much is missing. */
+ * breaks down the step of the rank of `role` (rank 0 says it) that ended last. losses: NULL, or room for the mean loss
+ * of each timed step. ST_RUN: a wrong sum names bucket, rank and index; not enough memory says how much is missing. */
 enum status execute(struct session *s, const struct program *p, uint32_t role, struct result *out,
 	struct timeline *timeline, double *losses, struct error *e);
 

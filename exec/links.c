@@ -15,7 +15,7 @@
 #define WORDS 50
 #define LARGE_B ((size_t)1 << 20)
 #define AGAIN 3
-/* A busy core makes some round trips longer, each by another time: a least one that two rounds found is the link's. */
+/* A busy core lengthens some round trips at random: a minimum on which two rounds agree is the link's. */
 #define SAME 1.1
 #define ROUNDS_MOST 10
 /* Less is what a busy core makes of a message. */

@@ -61,9 +61,8 @@ struct cgroup {
 	size_t top;
 };
 
-/* Finds this process's cgroup below `mount`: the line of /proc/self/cgroup that begins after `tag` ("0::" for version
- * 2,
- * ":memory:" for 1). */
+/* Finds this process's cgroup below `mount`: the line of /proc/self/cgroup that begins after `tag` ("0::" for
+ * version 2, ":memory:" for 1). */
 static bool cgroup_find(const char *root, const char *mount, const char *tag, struct cgroup *out)
 {
 	char path[PATH_MAX_LEN], *text = NULL;

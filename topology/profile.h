@@ -37,11 +37,11 @@
 #define PROFILE_BETWEEN_BPS "between.Bps"
 #define PROFILE_BETWEEN_S_PER_B "between.compute_s_per_B" /* compute lost for a byte that comes or goes, on cores */
 #define PROFILE_BETWEEN_WAIT_SHARE "between.wait_share"   /* of compute, lost while a collective waits for others */
-/* Latency of a collective with a rank on each host whose other ranks sleep, over that where they communicate, too; of
- * ranks that share cores. */
+/* Where the ranks of a host share cores: latency of a collective of one rank a host while the others sleep, over its
+ * latency while they communicate, too. */
 #define PROFILE_BETWEEN_ALONE_LATENCY "between.alone_latency"
-/* Lost by a collective beside a GEMM: for such a byte, and for each of its messages, which wait for a turn on the core
- */
+/* What a collective loses beside a GEMM: for each byte that comes or goes, and for each message, until its thread gets
+ * the core. */
 #define PROFILE_BETWEEN_COMM_S_PER_B "between.comm_s_per_B"
 #define PROFILE_BETWEEN_TURN_S "between.turn_s"
 #define PROFILE_PROGRESS_SHARE "progress.share"    /* of a core, taken by the progress thread */
