@@ -36,6 +36,7 @@ static enum status check_narrow(const struct config *c, struct error *e)
 	const struct train *t = &c->train;
 	const bool stored = dtype_is_narrow(t->param_dtype), gathered = c->parallel.gather_dtype == DT_FP8;
 	const enum key_id id = stored ? KEY_train_param_dtype : KEY_parallel_gather_dtype;
+	const char *name = dtype_name(stored ? t->param_dtype : DT_FP8);
 	if (!stored && !gathered)
 		return ST_OK;
 	if (gathered && t->dtype != DT_FP8 && t->dtype != DT_MXFP8)
@@ -44,14 +45,14 @@ static enum status check_narrow(const struct config *c, struct error *e)
 		return config_error_key(c, KEY_parallel_gather_dtype, e,
 			"not used where weights are stored in fp8 (param_dtype)");
 	if (stored && !t->master_weights)
-		return config_error(c, id, e, "%s needs master_weights: true", dtype_name(t->param_dtype));
+		return config_error(c, id, e, "%s needs master_weights: true", name);
 	if (optimizer_traits[t->optimizer].orthogonal)
-		return config_error_key(c, id, e, "fp8 is not modelled yet with optimizer %s (nearest: adamw)",
+		return config_error_key(c, id, e, "%s is not modelled yet with optimizer %s (nearest: adamw)", name,
 			optimizer_name(t->optimizer));
 	if (t->offload == OFF_OPTIMIZER || t->offload == OFF_OPTIMIZER_PARAMS)
-		return config_error_key(c, id, e, "fp8 is not modelled yet with an optimizer that is offloaded");
+		return config_error_key(c, id, e, "%s is not modelled yet with an optimizer that is offloaded", name);
 	if (model_freezes(&c->model))
-		return config_error_key(c, id, e, "fp8 is not modelled yet with frozen parameters");
+		return config_error_key(c, id, e, "%s is not modelled yet with frozen parameters", name);
 	return ST_OK;
 }
 
@@ -123,7 +124,7 @@ static enum status check_modules(const struct config *c, struct error *e)
 		{REC_MOE | REC_MOE_ACT, m->experts > 0, "experts (model.experts)"},
 		{REC_SHARED_EXPERTS, m->shared_experts > 0, "shared experts (model.shared_experts)"},
 		{REC_OP, plain, "blocks of a norm, attention, a norm and an MLP or experts, one after the other"},
-		{REC_OP, t->recompute_modules == REC_OP, "no other module beside it"},
+		{REC_OP, t->recompute_modules == REC_OP, "op to stand alone"},
 		{REC_OP, t->attention == ATT_FLASH, "train.attention flash"},
 		{REC_OP, t->offload != OFF_ACTIVATIONS, "activations that stay on the device (train.offload)"}};
 	if (t->recompute_modules == AUTO)
@@ -298,7 +299,7 @@ static enum status check_schedule(const struct config *c, struct error *e)
 	char names[STRATEGY_NAMES];
 	if (schedule_splits_backward(p->schedule) && strategy_has(p->strategy, STRATEGY_CUTS_GRADIENTS))
 		return config_error(c, KEY_parallel_strategy, e,
-			"%s reduces the gradients of each micro-batch, which %s defers (accepted: %s)",
+			"%s is not modelled yet with schedule %s, which defers gradients (accepted: %s)",
 			strategy_name(p->strategy), t->name, strategy_names(0, STRATEGY_CUTS_GRADIENTS, names));
 	if (t->turns_back && p->virtual_stages != t->chunks_least)
 		return config_error(c, KEY_parallel_virtual_stages, e,

@@ -171,7 +171,7 @@ zbv: two chunks a stage, the second ones come back up. On its way to the first s
     2          20   13.8 s         638 ms   743 ms    10.9 ms      14.6 ms  49.7 GiB
     3          20   13.8 s         616 ms   750 ms    10.9 ms      29.3 ms  49.7 GiB
     $ stepsim predict $ROOT/configs/pp-llama3-70b-64xh100.yaml --set parallel.schedule=zbv --set parallel.strategy=fsdp
-    stepsim: --set parallel.strategy=fsdp: fsdp reduces the gradients of each micro-batch, which zbv defers (accepted: ddp, zero1, none)
+    stepsim: --set parallel.strategy=fsdp: fsdp is not modelled yet with schedule zbv, which defers gradients (accepted: ddp, zero1, none)
     [2]
 
 Tied tables are summed over both ends; the stages stand in the JSON.
