@@ -78,10 +78,10 @@ An all-reduce of two levels is priced from its parts, and -v names it; inside on
     $ for nodes in 4 1; do COLUMNS=999 stepsim predict $ROOT/configs/ddp-gpt2-774m-32xl40s.yaml -v --set cluster.nodes=$nodes --set collectives.algorithm=hierarchical 2>&1 | grep -E '^(all_reduce, dp .* 250 MiB|step time)'; done
     > COLUMNS=999 stepsim predict $ROOT/configs/ddp-gpt2-774m-32xl40s.yaml -v --set collectives.algorithm=hierarchical --set cluster.system='gpu:8 mi300x nic:8x400Gb/s' 2>&1 | grep -E '^(all_reduce, dp .* 250 MiB|step time)'
     > stepsim $ROOT/configs/ddp-tiny.yaml --set collectives.algorithm=hierarchical 2>&1 | tail -n 1
-    all_reduce, dp     32   250 MiB  hierarchical                   2  43.4 ms  link      socket between CPU0 and CPU1, 16.0 GB/s
-    step time                       726 ms
-    all_reduce, dp      8   250 MiB  ring       Simple           2  34.0 ms  link      socket between CPU0 and CPU1, 16.0 GB/s
-    step time                      1.58 s
+    all_reduce, dp     32   250 MiB  hierarchical                   2  38.4 ms  link      socket between CPU0 and CPU1, 16.0 GB/s
+    step time                       683 ms
+    all_reduce, dp      8   250 MiB  ring       Simple           2  28.9 ms  link      socket between CPU0 and CPU1, 16.0 GB/s
+    step time                      1.53 s
     all_reduce, dp     32   250 MiB  hierarchical                      2.40 ms  link      xGMI among 8 GPUs, 7 rings of 48.0 GB/s
     step time                      133 ms
     stepsim: collectives.algorithm: NCCL lacks hierarchical, which is predicted, not executed
@@ -110,7 +110,7 @@ Why a prediction is what it is: -v.
     memory          latency      1           -       4 B  1.50 us             -  2.67 MB/s
     optimizer       memory      65  48.2 GFLOP   112 GiB  39.9 ms  1.21 TFLOP/s  3.02 TB/s
     all_reduce      latency     41           -   904 KiB   391 us             -  2.37 GB/s
-    all_reduce      link        65           -  13.1 GiB  79.6 ms             -   177 GB/s
+    all_reduce      link        65           -  13.1 GiB  55.5 ms             -   253 GB/s
     all_gather      link       776           -  24.2 GiB   113 ms             -   231 GB/s
     reduce_scatter  link       520           -  16.2 GiB  75.7 ms             -   231 GB/s
     copy            latency      4           -   512 KiB  4.16 us             -   126 GB/s
@@ -121,13 +121,13 @@ Why a prediction is what it is: -v.
     all_gather, tp          2  64.0 MiB  ring       Simple          24   146 us  link      NVLink between GPU0 and NVS0, 371 GB/s
     all_reduce, tp          2  32.0 KiB  ring       LL               4  9.80 us  latency   NVLink between GPU0 and NVS0, 371 GB/s
     all_reduce, tp          2  64.0 KiB  ring       LL               8  10.4 us  latency   NVLink between GPU0 and NVS0, 371 GB/s
-    all_reduce, dp          8   501 MiB  ring       Simple          28  4.98 ms  link      network between NIC0 and NET, 50.0 GB/s
+    all_reduce, dp          8   501 MiB  tree       Simple          28  3.32 ms  link      network between NIC0 and NET, 50.0 GB/s
     all_reduce, tp          2  8.00 KiB  ring       LL               1  9.17 us  latency   NVLink between GPU0 and NVS0, 371 GB/s
-    all_reduce, dp          8   168 MiB  ring       Simple          28  1.72 ms  link      network between NIC0 and NET, 50.0 GB/s
+    all_reduce, dp          8   168 MiB  tree       Simple          28  1.18 ms  link      network between NIC0 and NET, 50.0 GB/s
     all_reduce, tp          2  16.0 KiB  ring       LL               2  9.42 us  latency   NVLink between GPU0 and NVS0, 371 GB/s
-    all_reduce, dp          8  96.0 MiB  ring       Simple          28  1.01 ms  link      network between NIC0 and NET, 50.0 GB/s
-    all_reduce, dp          8   112 MiB  ring       Simple          28  1.17 ms  link      network between NIC0 and NET, 50.0 GB/s
-    all_reduce, dp          8   541 MiB  ring       Simple          28  5.37 ms  link      network between NIC0 and NET, 50.0 GB/s
+    all_reduce, dp          8  96.0 MiB  tree       Simple          28   713 us  link      network between NIC0 and NET, 50.0 GB/s
+    all_reduce, dp          8   112 MiB  tree       Simple          28   817 us  link      network between NIC0 and NET, 50.0 GB/s
+    all_reduce, dp          8   541 MiB  tree       Simple          28  3.57 ms  link      network between NIC0 and NET, 50.0 GB/s
     tensor-parallel gathers and scatters overlap products, except for the exposed part (parallel.tensor_overlap)
     assumed of the GPU (configs/gpus/h100-sxm.yaml): products reach 0.637 of the peak in bf16, memory 0.904 of its rate, a launch takes 7.00 us
     assumed of the stack (megatron-core; sources: `stepsim list parameters`): elementwise_passes 2.37, logit 40 B, optimizer 30 B, overlap_tax 0.00262, op 131 us, tensor_exposed 0.121
