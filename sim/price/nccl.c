@@ -225,15 +225,16 @@ static double nvls_fill_s(const struct pricing *x, double bytes)
 static struct candidate nvls(const struct pricing *x, enum nccl_algo a, double bytes)
 {
 	const struct nccl_group *g = x->g;
-	double rate = nvls_rate(x), latency = 1e-6 * nccl_hop_us(x->version, NCCL_HOP_NVLINK, NCCL_NVLS, NCCL_SIMPLE);
+	double rate = nvls_rate(x), latency = 1e-6 * nccl_hop_us(x->version, NCCL_HOP_NVLINK, NCCL_NVLS, NCCL_SIMPLE),
+	       fill = 0;
 	if (a == NCCL_NVLS_TREE) {
 		rate = fmin(x->k->nccl.nvls_tree_share * rate, g->hosts == 2 ? x->nics : x->nics / 2);
 		latency += 2 * x->levels *
-		           (fmax(1e-6 * nccl_hop_us(x->version, NCCL_HOP_NET, NCCL_NVLS_TREE, NCCL_SIMPLE),
-				    simple_hop_s(x->net, bytes / (double)g->per_host)) +
-				   nvls_fill_s(x, bytes));
+		           fmax(1e-6 * nccl_hop_us(x->version, NCCL_HOP_NET, NCCL_NVLS_TREE, NCCL_SIMPLE),
+				   simple_hop_s(x->net, bytes / (double)g->per_host));
+		fill = 2 * x->levels * nvls_fill_s(x, bytes);
 	}
-	return one_after_other(g, ramp_s(g, bytes), latency, bytes / rate);
+	return one_after_other(g, ramp_s(g, bytes), latency, fill + bytes / rate);
 }
 
 /* Prices CollNet and PAT as NCCL does, with the network's own hops where those are slower. */

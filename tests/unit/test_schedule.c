@@ -62,11 +62,11 @@ static void test_orders(void)
 	ORDER(SCHED_ZBV, 2, 2, 1, 0, "Fa0 Fb0 Bb0 Wb0 Ba0 Wa0");
 	/* DualPipeV, by hand from dualpipev.py: two ranks, five micro-batches */
 	ORDER(SCHED_DUALPIPEV, 2, 2, 5, 0,
-		"Fa0 Fa1 Fa2 Fb0 Bb0 Wb0 Fb1 Fa3 Bb1 Wb1 Fb2 Ba0 Wa0 Fa4 Bb2 Wb2 Fb3 Ba1 Wa1 Bb3 Wb3 Fb4 Ba2 Wa2 Bb4 Wb4 "
-		"Ba3 Wa3 Ba4 Wa4");
+		"Fa0 Fa1 Fa2 Fb0 Bb0 Wb0 Fb1 Fa3 Bb1 Wb1 Fb2 Ba0 Wa0 Fa4 Bb2 Wb2 Fb3 Ba1 Wa1 Bb3 Wb3 Fb4 Ba2 Wa2 Bb4 "
+		"Wb4 Ba3 Wa3 Ba4 Wa4");
 	ORDER(SCHED_DUALPIPEV, 2, 2, 5, 1,
-		"Fa0 Fb0 Fa1 Fb1 Fa2 Bb0 Wb0 Fb2 Ba0 Wa0 Fa3 Bb1 Wb1 Fb3 Ba1 Wa1 Fa4 Bb2 Wb2 Fb4 Ba2 Wa2 Bb3 Wb3 Ba3 Wa3 "
-		"Bb4 Ba4 Wb4 Wa4");
+		"Fa0 Fb0 Fa1 Fb1 Fa2 Bb0 Wb0 Fb2 Ba0 Wa0 Fa3 Bb1 Wb1 Fb3 Ba1 Wa1 Fa4 Bb2 Wb2 Fb4 Ba2 Wa2 Bb3 Wb3 Ba3 "
+		"Wa3 Bb4 Ba4 Wb4 Wa4");
 	ORDER(SCHED_DUALPIPEV, 2, 2, 1, 0, "Fa0 Fb0 Bb0 Wb0 Ba0 Wa0");
 }
 
