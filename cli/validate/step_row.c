@@ -159,10 +159,20 @@ static bool recompute_by_fit(const struct csv *t, size_t row, const struct frame
 }
 
 /* Words of the column optimizer, and those of train.optimizer. */
-static const char *const optimizers[] = {"adam", "adamw", "fusedadam", "decoupled_adamw", "lamb", "lion", "muon", "sgd",
-	"adafactor"};
-static const enum optimizer meant[COUNT(optimizers)] = {OPT_ADAM, OPT_ADAMW, OPT_ADAM, OPT_ADAMW, OPT_LAMB, OPT_LION,
-	OPT_MUON, OPT_SGD, OPT_ADAFACTOR};
+#define OPTIMIZERS(ROW) \
+	ROW("adam", OPT_ADAM) \
+	ROW("adamw", OPT_ADAMW) \
+	ROW("fusedadam", OPT_ADAM) \
+	ROW("decoupled_adamw", OPT_ADAMW) \
+	ROW("lamb", OPT_LAMB) \
+	ROW("lion", OPT_LION) \
+	ROW("muon", OPT_MUON) \
+	ROW("sgd", OPT_SGD) \
+	ROW("adafactor", OPT_ADAFACTOR)
+#define WORD(word, id) word,
+#define ID(word, id) id,
+static const char *const optimizers[] = {OPTIMIZERS(WORD)};
+static const enum optimizer meant[] = {OPTIMIZERS(ID)};
 
 /* Returns the word that a cell begins with, whatever the case; n without one. */
 static size_t word_of(const char *cell, const char *const *words, size_t n)

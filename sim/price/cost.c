@@ -144,8 +144,8 @@ static enum status cost_compute(const struct program *p, const struct op *op, co
 	out->alone_s *= loop;
 	out->holds = loop > 1 && (op->flags & OP_TRANS_B); /* forward: rows times a weight's transpose */
 	const int64_t calls = r->is_host ? 1 : op_calls(op);
-	if (calls > 1 && (double)calls * out->issue_s > out->alone_s) {
-		out->alone_s = (double)calls * out->issue_s;
+	if (calls > 1 && (double)calls * r->launch_s > out->alone_s) {
+		out->alone_s = (double)calls * r->launch_s;
 		out->bound = BOUND_LATENCY;
 	}
 	out->use.demand[RES_COMPUTE] = 1;

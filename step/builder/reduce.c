@@ -424,13 +424,13 @@ static double update_copies_B(const struct builder *b)
 }
 
 /* A scale of a whole matrix is that of its largest value on any rank that cuts it: one sum for all matrices (torchao,
- * precompute_float8_dynamic_scale_for_fsdp; Transformer Engine, quantize_master_weights). */
+ * precompute_float8_dynamic_scale_for_fsdp; Transformer Engine, quantize_master_weights). mxfp8's are of 32 values. */
 static void exchange_scales(struct builder *b)
 {
 	int64_t n = 0;
 	for (size_t i = 0; i < b->r->params.n; i++) {
 		const struct bucket *k = &b->r->buckets.at[b->r->params.at[i].bucket];
-		n += k->shards > 1 && b->r->params.at[i].offset < k->narrow;
+		n += k->shards > 1 && k->narrow_dtype == DT_FP8 && b->r->params.at[i].offset < k->narrow;
 	}
 	if (n == 0 || b->st || b->p->mesh.size[b->p->mesh.params] == 1)
 		return;

@@ -165,6 +165,9 @@ enum status config_check_experts(const struct config *c, struct error *e)
 	if (o->orthogonal && c->train.expert_loop)
 		return config_error(c, KEY_train_expert_loop, e, "true is not modelled yet with %s (accepted: false)",
 			o->name);
+	if (c->train.expert_loop && c->train.cuda_graph)
+		return config_error(c, KEY_train_expert_loop, e,
+			"a replayed graph (train.cuda_graph) cannot wait for the host (accepted: false)");
 	if ((st = check_tensor_experts(c, e)) || (st = check_overlap(c, e)))
 		return st;
 	return p->tensor * group_ranks(p) > 1 ? check_expert_groups(c, e) : ST_OK;
