@@ -260,7 +260,7 @@ however many rows it has:
 `first` is the blind prediction, before anything was changed for these rows; `in sample` the
 prediction now. `median`, `p90`, `signed` and `inside` are those with the machine held out. A number
 that the machine alone fixes takes what was known before: NCCL's own, or an unknown Ethernet's.
-All values in %%, by what joins the GPUs:
+All values in %%, by network:
 
 %(by_kind)s
 By collective:
@@ -269,13 +269,12 @@ By collective:
 By size:
 
 %(by_size)s
-Alone in their class are TCP and most of Slingshot (one machine, Polaris) and both of Google's
-offloads. Their held-out errors are what a network of which nothing is known is worth.
+One machine alone (Polaris) has TCP and most of Slingshot, one each TCPX and TCPXO. Their errors,
+held out, are those to expect on a network that nobody has measured.
 
 The rows that fixed most constants, in sample:
 
 %(collectives)s
-
 ## Limits
 
 `make validate` fails where a limit is missed. All values in %%, correlations x 100:
@@ -317,7 +316,7 @@ these limits again.
 | lightning-thunder and its torch.compile runs with FSDP2 | 8 to 14 %% too slow |
 | adapters of 7B and 13B in fp8 (NeMo 24.07) | 14 to 23 %% too slow |
 | an RTX A6000 in torchtune's table | 76 %% too slow (see below) |
-| intervals on sources that no constant saw | 85 %% lie inside, where 90 %% should |
+| intervals on sources that no constant saw | 88 %% lie inside, where 90 %% should |
 | MI300X and MI250X across hosts below 64 MiB | 40 to 75 %% too fast |
 | EFA of 2021 (p4d, NCCL 2.8) | 36 to 73 %% too fast |
 | all-gathers below 16 MiB of one B200 cluster over RoCE (gke-dranet) | 80 to 90 %% too fast |

@@ -345,7 +345,7 @@ def tables(fit, held):
     return {
         'one_vote_collectives': accuracy.table(VOTE_HEAD, one_vote(fit, held)),
         'by_kind': accuracy.table(
-            ['joined by, size', *HEAD], groups(fit, held, joined, sorted(set(map(joined, fit.rows))))
+            ['network, size', *HEAD], groups(fit, held, joined, sorted(set(map(joined, fit.rows))))
         ),
         'by_collective': accuracy.table(['collective', *HEAD], groups(fit, held, lambda r: r['collective'])),
         'by_size': accuracy.table(
