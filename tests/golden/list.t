@@ -22,7 +22,7 @@ The catalogue. (Figures and sources are tests/unit/test_catalogue.c's business: 
     gb200*         NVIDIA GB200 (one GPU of an NVL72)        2500   5000     80   185 GiB  8.00 TB/s    313    900     63   1200      -  28.51
     gb300*         NVIDIA GB300 (one GPU of an NVL72)        2500   5000     80   278 GiB  8.00 TB/s    313    900    121   1400      -  18.00
     gh200*         NVIDIA GH200 96GB                          989   1979     67  95.6 GiB  4.00 TB/s    247    450     63   1000      -   2.29
-    gh200-120*     NVIDIA GH200 120GB                         989   1979     67  95.6 GiB  4.00 TB/s    247    450     63    680      -   2.29
+    gh200-120*     NVIDIA GH200 120GB                         989   1979     67  95.6 GiB  4.00 TB/s    247    450     63    680      -      -
     groq-lpu*      Groq LPU (GroqChip1)                  fp16 188      -   5.88   219 MiB  80.0 TB/s   2.35      -   31.5    215      -      -
     h100-96*       NVIDIA H100 96GB HBM2e                   989.4   1979   66.9  95.6 GiB  2.40 TB/s    412    450     63    500      -      -
     h100-nvl*      NVIDIA H100 NVL 94GB                     835.5   1670     60  93.6 GiB  3.94 TB/s    212    300     63    400      -   3.19
