@@ -159,7 +159,7 @@ static bool recompute_by_fit(const struct csv *t, size_t row, const struct frame
 }
 
 /* Words of the column optimizer, and those of train.optimizer. */
-#define OPTIMIZERS(ROW) \
+#define OPTIMIZER_WORDS(ROW) \
 	ROW("adam", OPT_ADAM) \
 	ROW("adamw", OPT_ADAMW) \
 	ROW("fusedadam", OPT_ADAM) \
@@ -171,8 +171,10 @@ static bool recompute_by_fit(const struct csv *t, size_t row, const struct frame
 	ROW("adafactor", OPT_ADAFACTOR)
 #define WORD(word, id) word,
 #define ID(word, id) id,
-static const char *const optimizers[] = {OPTIMIZERS(WORD)};
-static const enum optimizer meant[] = {OPTIMIZERS(ID)};
+static const char *const optimizers[] = {OPTIMIZER_WORDS(WORD)};
+static const enum optimizer meant[] = {OPTIMIZER_WORDS(ID)};
+#undef WORD
+#undef ID
 
 /* Returns the word that a cell begins with, whatever the case; n without one. */
 static size_t word_of(const char *cell, const char *const *words, size_t n)
