@@ -2,6 +2,7 @@
 #include "base/array.h"
 #include "tests/unit/constants.h"
 #include "tests/unit/harness.h"
+#include "tests/unit/machines.h"
 #include "tests/unit/rates.h"
 
 #include <math.h>
@@ -57,16 +58,8 @@ static struct machine node(void)
 		.devices_per_node = RANKS,
 		.intra = {4e-6, 100e9},
 		.inter = {10e-6, 25e9}};
-	m.device = (struct device_spec){.name = "device",
-		.vector_flop_per_s = 50e12,
-		.mem_Bps = 2e12,
-		.mem_B = 80000000000,
-		.mem_share = 0.9,
-		.gemm_share = 0.8,
-		.launch_s = 2e-6,
-		.pcie_Bps = 50e9};
-	m.device.matrix_flop_per_s[DT_BF16] = 600e12;
-	m.device.matrix_flop_per_s[DT_FP32] = 50e12;
+	m.device = round_gpu();
+	m.device.launch_s = 2e-6;
 	return m;
 }
 

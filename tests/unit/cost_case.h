@@ -7,6 +7,7 @@
 #include "sim/price/cost.h"
 #include "tests/unit/constants.h"
 #include "tests/unit/harness.h"
+#include "tests/unit/machines.h"
 #include "tests/unit/rates.h"
 #include "topology/profile.h"
 
@@ -25,15 +26,9 @@ static inline struct machine gpu(void)
 		.devices_per_node = 8,
 		.intra = {3e-6, 100e9},
 		.inter = {10e-6, 25e9}};
-	m.device = (struct device_spec){.name = "round GPU",
-		.vector_flop_per_s = 50e12,
-		.mem_Bps = 2e12,
-		.mem_share = 0.9,
-		.gemm_share = 0.8,
-		.launch_s = 4e-6,
-		.pcie_Bps = 50e9};
+	m.device = round_gpu();
 	m.device.matrix_flop_per_s[DT_BF16] = 1000e12;
-	m.device.matrix_flop_per_s[DT_FP32] = 50e12;
+	m.device.launch_s = 4e-6;
 	return m;
 }
 
@@ -45,14 +40,7 @@ static inline struct machine host(void)
 		.nodes = 1,
 		.devices_per_node = 4,
 		.intra = {1e-6, 5e9}};
-	m.device = (struct device_spec){.name = "2 cores",
-		.is_host = true,
-		.vector_flop_per_s = 100e9,
-		.mem_Bps = 10e9,
-		.mem_share = 1,
-		.gemm_share = 1,
-		.launch_s = 2e-6};
-	m.device.matrix_flop_per_s[DT_FP32] = 100e9;
+	m.device = round_cores();
 	profile_destroy(profile);
 	profile = profile_create();
 	CU_ASSERT_PTR_NOT_NULL_FATAL(profile);

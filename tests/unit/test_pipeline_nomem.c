@@ -2,6 +2,7 @@
  */
 #include "tests/unit/constants.h"
 #include "tests/unit/failing_malloc.h"
+#include "tests/unit/machines.h"
 
 #include "sim/engine/predict.h"
 
@@ -65,15 +66,7 @@ static void test_predict(void)
 		{"parallel.schedule=zbv", "parallel.virtual_stages=2"}};
 	struct error e = {0};
 	machine.parameters = read_constants();
-	machine.device = (struct device_spec){.name = "device",
-		.vector_flop_per_s = 50e12,
-		.mem_Bps = 2e12,
-		.mem_B = 80000000000,
-		.mem_share = 0.9,
-		.gemm_share = 0.8,
-		.launch_s = 1e-6,
-		.pcie_Bps = 50e9};
-	machine.device.matrix_flop_per_s[DT_BF16] = 600e12;
+	machine.device = round_gpu();
 	for (int i = 0; i < 3 && allocator_is_ours(); i++) {
 		CU_ASSERT_EQUAL_FATAL(config_parse(text, sizeof text - 1, "nomem.yaml", sets[i], 2, &config, &e),
 			ST_OK);

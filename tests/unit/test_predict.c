@@ -1,6 +1,7 @@
 /* Predictions of real programs: closed forms, what the result says, and roles that wait for each other. */
 #include "tests/unit/constants.h"
 #include "tests/unit/harness.h"
+#include "tests/unit/machines.h"
 #include "tests/unit/rates.h"
 
 #include <math.h>
@@ -21,16 +22,7 @@ static struct machine gpu(void)
 		.devices_per_node = 8,
 		.intra = {4e-6, 100e9},
 		.inter = {10e-6, 25e9}};
-	m.device = (struct device_spec){.name = "device",
-		.vector_flop_per_s = 50e12,
-		.mem_Bps = 2e12,
-		.mem_B = 80000000000,
-		.mem_share = 0.9,
-		.gemm_share = 0.8,
-		.launch_s = 1e-6,
-		.pcie_Bps = 50e9};
-	m.device.matrix_flop_per_s[DT_BF16] = 600e12;
-	m.device.matrix_flop_per_s[DT_FP32] = 50e12;
+	m.device = round_gpu();
 	return m;
 }
 
@@ -42,15 +34,7 @@ static struct machine host(const struct profile *p)
 		.devices_per_node = 8,
 		.intra = {2e-6, 4e9},
 		.profile = p};
-	m.device = (struct device_spec){.name = "cores",
-		.is_host = true,
-		.vector_flop_per_s = 100e9,
-		.mem_Bps = 10e9,
-		.mem_B = 16000000000,
-		.mem_share = 1,
-		.gemm_share = 1,
-		.launch_s = 2e-6};
-	m.device.matrix_flop_per_s[DT_FP32] = 100e9;
+	m.device = round_cores();
 	return m;
 }
 

@@ -3,6 +3,7 @@
 #include "base/array.h"
 #include "tests/unit/constants.h"
 #include "tests/unit/harness.h"
+#include "tests/unit/machines.h"
 #include "tests/unit/rates.h"
 
 #include <math.h>
@@ -192,15 +193,7 @@ static void test_message_cost(void)
 		.devices_per_node = 4,
 		.intra = {2e-6, 100e9},
 		.inter = {9e-6, 25e9}};
-	m.device = (struct device_spec){.name = "device",
-		.vector_flop_per_s = 50e12,
-		.mem_Bps = 2e12,
-		.mem_B = 80000000000,
-		.mem_share = 0.9,
-		.gemm_share = 0.8,
-		.launch_s = 1e-6,
-		.pcie_Bps = 50e9};
-	m.device.matrix_flop_per_s[DT_BF16] = 600e12;
+	m.device = round_gpu();
 	struct program *p = build_text(base,
 		"parallel.pipeline=4 parallel.tensor=2 parallel.sequence_parallel=true model.vocab=4 "
 		"train.global_batch=8",
