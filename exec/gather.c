@@ -58,6 +58,45 @@ static int64_t last_arrival(const struct gathered *g, int64_t rank, const struct
 	return last;
 }
 
+static bool sends(const struct op *op) { return op->kind == OP_COLLECTIVE && op->coll == COLL_SEND; }
+
+/* The end of a rank's op. MPI calls a message sent when a socket has taken it; it moves until its receiver has it. */
+static int64_t moved_by(const struct gathered *g, int64_t rank, const struct op *op, size_t i)
+{
+	int64_t end = end_of(g, rank, i);
+	if (!sends(op))
+		return end;
+	int64_t there = end_of(g, peer_rank(&g->p->mesh, rank, op), g->peer_op[role_of_rank(g->p, rank)][i]);
+	return there > end ? there : end;
+}
+
+static struct span span_of(const struct gathered *g, int64_t rank, const struct op *op, size_t i)
+{
+	int64_t begin = begin_of(g, rank, i), end = moved_by(g, rank, op, i), move = begin;
+	if (op->kind == OP_COLLECTIVE) {
+		int64_t last = last_arrival(g, rank, op, i);
+		move = last < begin ? begin : last > end ? end : last;
+	}
+	return (struct span){.actor = (uint32_t)rank,
+		.op = (uint32_t)i,
+		.lane = op->lane,
+		.class_ = (uint8_t)op_class_of(op),
+		.phase = op->phase,
+		.recomputed = (op->flags & OP_RECOMPUTED) != 0,
+		.start_ps = begin * PS_PER_NS,
+		.move_ps = move * PS_PER_NS,
+		.end_ps = end * PS_PER_NS};
+}
+
+/* A lane is busy with one op at a time: a message that still travels when the next one begins ends there. */
+static void cut_at(struct span *before, int64_t begin_ps)
+{
+	if (before->end_ps > begin_ps)
+		before->end_ps = begin_ps;
+	if (before->move_ps > before->end_ps)
+		before->move_ps = before->end_ps;
+}
+
 static enum status build(const struct gathered *g, size_t spans, struct timeline *out, struct error *e)
 {
 	*out = (struct timeline){.actors = (uint32_t)g->s->info.ranks};
@@ -65,26 +104,20 @@ static enum status build(const struct gathered *g, size_t spans, struct timeline
 		return error_nomem(e, "the timeline");
 	for (int64_t rank = 0; rank < g->s->info.ranks; rank++) {
 		const struct role *role = role_at(g->p, rank);
+		struct span *last[LANE_COUNT] = {0};
 		for (size_t i = 0; i < role->ops.n; i++) {
 			const struct op *op = &role->ops.at[i];
-			int64_t begin = begin_of(g, rank, i), end = end_of(g, rank, i), move = begin;
-			if (op->kind == OP_COLLECTIVE) {
-				int64_t last = last_arrival(g, rank, op, i);
-				move = last < begin ? begin : last > end ? end : last;
-			}
-			struct span span = {.actor = (uint32_t)rank,
-				.op = (uint32_t)i,
-				.lane = op->lane,
-				.class_ = (uint8_t)op_class_of(op),
-				.phase = op->phase,
-				.recomputed = (op->flags & OP_RECOMPUTED) != 0,
-				.start_ps = begin * PS_PER_NS,
-				.move_ps = move * PS_PER_NS,
-				.end_ps = end * PS_PER_NS};
-			out->spans.at[out->spans.n++] = span;
-			out->step_ps = span.end_ps > out->step_ps ? span.end_ps : out->step_ps;
+			struct span *span = &out->spans.at[out->spans.n++];
+			*span = span_of(g, rank, op, i);
+			if (!sends(op))
+				continue;
+			if (last[op->lane])
+				cut_at(last[op->lane], span->start_ps);
+			last[op->lane] = span;
 		}
 	}
+	for (size_t i = 0; i < out->spans.n; i++)
+		out->step_ps = out->spans.at[i].end_ps > out->step_ps ? out->spans.at[i].end_ps : out->step_ps;
 	return timeline_check(out, e);
 }
 

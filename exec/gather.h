@@ -14,7 +14,8 @@ struct record {
 
 /* Collective. On rank 0 *out is the step's timeline: an actor a rank, times from the moment at which the first rank of
  * the same host began (ranks of a host share a clock; the barrier aligns hosts). A collective moves from the last
- * member's arrival on. On other ranks *out is empty. The caller frees it. */
+ * member's arrival on; a message at both ends until it has arrived. On other ranks *out is empty. The caller frees it.
+ */
 enum status gather_timeline(struct session *s, const struct program *p, const struct record *mine, struct timeline *out,
 	struct error *e);
 
