@@ -33,7 +33,7 @@ enum {
 	 * gathered behind the update. */
 	STRATEGY_CUTS_STATES = 1 << 3,
 	/* A rank stores its part of the reduced gradients alone, so every micro-batch reduces its own, but for units in
-	 * a pipeline (parallel_reduces_each). That goes with no schedule that splits the backward pass. */
+	 * a pipeline (parallel_reduces_each). Each goes with no schedule that splits the backward pass. */
 	STRATEGY_CUTS_GRADIENTS = 1 << 4,
 	/* A rank stores its part of the weights alone: each use gathers the unit, which is freed behind it
 	 * (parallel.reshard_after_forward: false keeps it until the backward pass). */

@@ -150,9 +150,10 @@ static void each_strategy(struct enumerator *en)
 		const enum strategy strategy = (enum strategy)i;
 		const bool usual = one ? strategy == alone : strategy_has(strategy, STRATEGY_REDUCES),
 			   per_micro_batch = strategy_has(strategy, STRATEGY_CUTS_GRADIENTS),
-			   overlaps = en->now.value[PLAN_EXPERT_OVERLAP];
+			   overlaps = en->now.value[PLAN_EXPERT_OVERLAP],
+			   each_reduces = per_micro_batch && !strategy_has(strategy, STRATEGY_UNITS);
 		if (!may_be(s, PLAN_STRATEGY, i) || (!usual && !held(s, PLAN_STRATEGY)) ||
-			(compresses && !strategy_has(strategy, STRATEGY_COMPRESSES)) || (overlaps && per_micro_batch))
+			(compresses && !strategy_has(strategy, STRATEGY_COMPRESSES)) || (overlaps && each_reduces))
 			continue;
 		if (per_micro_batch && pipelined && (strategy != start || s->start.parallel.pipeline == 1))
 			en->s->left_cuts = true;

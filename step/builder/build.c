@@ -320,7 +320,7 @@ static void builder_free(struct builder *b)
 	free(b->param_index);
 	free(b->buckets);
 	free(b->cast_now);
-	free(b->uses);
+	free(b->units.at);
 	free(b->batch);
 	vec_free(&b->narrow);
 	vec_free(&b->narrow_first);

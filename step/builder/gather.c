@@ -92,12 +92,12 @@ static int64_t gathered_twice(const struct builder *b, int64_t layer)
 
 static void gather_up_to(struct builder *b, int64_t use)
 {
-	for (; b->gathered <= use && b->gathered < b->n_uses && !b->st; b->gathered++) {
-		int64_t before = b->gathered - prefetch(b) - 1;
-		int64_t after = before >= 0        ? b->uses[before].end
+	for (; b->units.gathered <= use && b->units.gathered < b->units.n && !b->st; b->units.gathered++) {
+		int64_t before = b->units.gathered - prefetch(b) - 1;
+		int64_t after = before >= 0        ? b->units.at[before].end
 		                : prefetch(b) == 0 ? build_last(b, LANE_COMPUTE)
-		                                   : b->gathers_after;
-		struct unit_use *u = &b->uses[b->gathered];
+		                                   : b->units.after;
+		struct unit_use *u = &b->units.at[b->units.gathered];
 		for (int32_t i = u->first; i <= u->last; i++)
 			u->buffer[i - u->first] = gather(b, i, i == u->first ? u->again : 0, after);
 	}
@@ -112,7 +112,7 @@ static void add_uses(struct builder *b, bool forward)
 		bool kept = b->stages > 1 && !b->c->parallel.reshard_after_forward &&
 		            b->buckets[use.last].weights != NONE;
 		if (!kept)
-			b->uses[b->n_uses++] = use;
+			b->units.at[b->units.n++] = use;
 	}
 }
 
@@ -129,15 +129,15 @@ void gather_begin(struct builder *b)
 	bool forward = b->phase == PHASE_FORWARD, reshards = b->c->parallel.reshard_after_forward;
 	if (!b->gathers || b->st || (!forward && b->stages == 1))
 		return;
-	if (!b->uses && !(b->uses = malloc((size_t)(2 * b->m->layers) * sizeof *b->uses))) {
+	if (!b->units.at && !(b->units.at = malloc((size_t)(2 * b->m->layers) * sizeof *b->units.at))) {
 		build_nomem(b, "the gathers");
 		return;
 	}
 	/* The gathers of a forward pass wait for all compute before it: FSDP's root lets its gather stream wait for the
 	 * compute stream. */
 	int64_t after = forward ? build_last(b, LANE_COMPUTE) : NONE;
-	b->n_uses = b->gathered = b->used = 0;
-	b->gathers_after = b->stages > 1 ? after : NONE;
+	b->units.n = b->units.gathered = b->units.used = 0;
+	b->units.after = b->stages > 1 ? after : NONE;
 	if (forward || reshards)
 		add_uses(b, forward);
 	if (b->stages == 1 && reshards)
@@ -149,16 +149,16 @@ void gather_begin(struct builder *b)
 
 void gather_use_begin(struct builder *b)
 {
-	if (!b->gathers || b->st || b->used == b->n_uses)
+	if (!b->gathers || b->st || b->units.used == b->units.n)
 		return;
-	gather_up_to(b, b->used + issued_ahead(b));
-	const struct unit_use *u = &b->uses[b->used];
+	gather_up_to(b, b->units.used + issued_ahead(b));
+	const struct unit_use *u = &b->units.at[b->units.used];
 	for (int32_t i = u->first; i <= u->last; i++)
 		b->buckets[i].weights = u->buffer[i - u->first];
 }
 
 void gather_use_end(struct builder *b)
 {
-	if (b->gathers && !b->st && b->used < b->n_uses)
-		b->uses[b->used++].end = build_last(b, LANE_COMPUTE);
+	if (b->gathers && !b->st && b->units.used < b->units.n)
+		b->units.at[b->units.used++].end = build_last(b, LANE_COMPUTE);
 }

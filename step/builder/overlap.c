@@ -22,6 +22,7 @@ struct builder_position {
 	struct flight *now;
 	struct acts *acts_now;
 	int32_t lora_grad[LORA_PRODUCTS];
+	struct unit_uses units;
 };
 
 struct turn {
@@ -42,7 +43,7 @@ struct build_pair {
 static struct builder_position leave(const struct builder *b)
 {
 	struct builder_position p = {b->phase, b->micro, b->layer, b->chunk, b->recomputing, b->part, b->now,
-		b->acts_now, {0}};
+		b->acts_now, {0}, b->units};
 	memcpy(p.lora_grad, b->lora_grad, sizeof p.lora_grad);
 	return p;
 }
@@ -57,6 +58,7 @@ static void enter(struct builder *b, const struct builder_position *p)
 	b->part = p->part;
 	b->now = p->now;
 	b->acts_now = p->acts_now;
+	b->units = p->units;
 	memcpy(b->lora_grad, p->lora_grad, sizeof b->lora_grad);
 }
 
@@ -67,6 +69,7 @@ static void begin(unsigned high, unsigned low)
 	struct turn *t = &b->pair->turn[b->pair->running];
 	enter(b, &t->at);
 	b->pair->run(b, t->action);
+	free(b->units.at);
 	t->done = true;
 } /* and on in the caller */
 
@@ -86,6 +89,7 @@ static bool prepare(struct builder *b, struct build_pair *p, int i, const struct
 	struct turn *t = &p->turn[i];
 	t->action = a;
 	t->at = leave(b);
+	t->at.units = (struct unit_uses){0};
 	t->stack = malloc(STACK_B);
 	if (!t->stack || getcontext(&t->context))
 		return false;

@@ -198,6 +198,15 @@ struct unit_use {
 	int64_t end;                  /* the compute op that ended the use; NONE: not yet used */
 };
 
+/* The uses of blocks in one micro-batch, forward then backward; with several stages, in one action. */
+struct unit_uses {
+	struct unit_use *at; /* has room for all blocks twice; NULL: not begun */
+	int64_t n;
+	int64_t gathered; /* the first `gathered` uses have their gathers in the program */
+	int64_t used;     /* the first `used` uses have ended */
+	int64_t after;    /* the op that the first gathers wait for */
+};
+
 /* A gradient of weights that a schedule defers to ACTION_WEIGHTS: the arguments of build_weight_grad. */
 struct deferred_weights {
 	struct linear linear;
@@ -291,13 +300,8 @@ struct builder {
 	int32_t next_bucket;          /* the next one to reduce: buckets are reduced in order */
 	int64_t reduced[2];           /* the two latest reductions of transient buckets, latest first */
 
-	/* fsdp: the uses of blocks in one micro-batch, forward then backward; with several stages, in one action */
-	int32_t n_units; /* buckets of blocks; those of the rest stand behind them */
-	struct unit_use *uses;
-	int64_t n_uses;
-	int64_t gathered;      /* the first `gathered` uses have their gathers in the program */
-	int64_t used;          /* the first `used` uses have ended */
-	int64_t gathers_after; /* the op that the first gathers wait for */
+	int32_t n_units; /* fsdp: buckets of blocks; those of the rest stand behind them */
+	struct unit_uses units;
 
 	/* by slot: the micro-batch modulo `slots`, the largest number of them in flight */
 	int64_t slots;

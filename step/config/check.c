@@ -296,11 +296,10 @@ static enum status check_schedule(const struct config *c, struct error *e)
 {
 	const struct parallel *p = &c->parallel;
 	const struct schedule_traits *t = &schedule_traits[p->schedule];
-	char names[STRATEGY_NAMES];
-	if (schedule_splits_backward(p->schedule) && strategy_has(p->strategy, STRATEGY_CUTS_GRADIENTS))
+	if (schedule_splits_backward(p->schedule) && parallel_reduces_each(p))
 		return config_error(c, KEY_parallel_strategy, e,
-			"%s is not modelled yet with schedule %s, which defers gradients (accepted: %s)",
-			strategy_name(p->strategy), t->name, strategy_names(0, STRATEGY_CUTS_GRADIENTS, names));
+			"%s reduces with each micro-batch, and schedule %s defers gradients (nearest: zero1, fsdp)",
+			strategy_name(p->strategy), t->name);
 	if (t->turns_back && p->virtual_stages != t->chunks_least)
 		return config_error(c, KEY_parallel_virtual_stages, e,
 			"%" PRId64

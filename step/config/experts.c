@@ -123,16 +123,15 @@ static enum status check_tensor_experts(const struct config *c, struct error *e)
 static enum status check_overlap(const struct config *c, struct error *e)
 {
 	const struct parallel *p = &c->parallel;
-	char names[STRATEGY_NAMES];
 	if (!p->expert_overlap)
 		return ST_OK;
 	if (p->pipeline == 1 || !schedule_traits[p->schedule].pairs)
 		return config_error(c, KEY_parallel_expert_overlap, e,
 			"true needs pipeline of 2 or more with schedule: interleaved or dualpipev (nearest: false)");
-	if (strategy_has(p->strategy, STRATEGY_CUTS_GRADIENTS))
+	if (parallel_reduces_each(p))
 		return config_error(c, KEY_parallel_strategy, e,
-			"%s is not modelled yet with expert_overlap (accepted: %s)", strategy_name(p->strategy),
-			strategy_names(0, STRATEGY_CUTS_GRADIENTS, names));
+			"%s is not modelled yet with expert_overlap (nearest: zero1, fsdp)",
+			strategy_name(p->strategy));
 	return ST_OK;
 }
 

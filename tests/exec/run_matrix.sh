@@ -229,6 +229,14 @@ train 4 parallel.pipeline=4 parallel.schedule=dualpipev model.layers=9 model.tie
 train 3 parallel.pipeline=3 parallel.schedule=dualpipev model.layers=6 train.global_batch=6 train.recompute=full
 train 8 parallel.pipeline=2 parallel.tensor=2 parallel.strategy=zero1 parallel.schedule=zbv model.layers=4 \
 	parallel.overlap=false
+# with weights that are gathered for each action, or once and kept
+units=(parallel.bucket_mb=25 model.layers=4 parallel.pipeline=2)
+for schedule in zero_bubble zbv dualpipev; do
+	train 4 "${units[@]}" parallel.strategy=fsdp parallel.schedule=$schedule
+	train 8 "${units[@]}" parallel.strategy=hsdp parallel.shard=2 parallel.schedule=$schedule train.global_batch=16 \
+		parallel.reshard_after_forward=false train.recompute=full
+done
+train 8 "${units[@]}" parallel.strategy=fsdp parallel.schedule=zbv parallel.tensor=2 parallel.overlap=false
 train 2 parallel.pipeline=2 train.global_batch=1 train.optimizer=sgd
 train 4 parallel.pipeline=2 parallel.strategy=zero1
 train 4 parallel.pipeline=2 parallel.tensor=2 parallel.sequence_parallel=true model.tied_embeddings=false
@@ -359,6 +367,12 @@ train 4 "${overlap[@]}" parallel.expert=2 parallel.pipeline=2 model.layers=4
 train 4 "${overlap[@]}" parallel.expert=2 parallel.pipeline=2 model.layers=4 train.global_batch=4
 train 4 parallel.schedule=dualpipev parallel.expert_overlap=true parallel.expert=2 parallel.pipeline=2 model.layers=8 \
 	parallel.strategy=zero1 train.global_batch=16
+for reshard in true false; do
+	train 4 "${units[@]}" parallel.schedule=dualpipev parallel.expert_overlap=true parallel.expert=2 model.layers=8 \
+		parallel.strategy=fsdp train.global_batch=16 parallel.reshard_after_forward=$reshard
+done
+train 4 "${units[@]}" "${overlap[@]}" parallel.strategy=fsdp parallel.expert=2 train.global_batch=8
+train 8 "${units[@]}" "${overlap[@]}" "${hybrid[@]}" parallel.expert=2 train.global_batch=16 train.recompute=full
 train 8 "${overlap[@]}" parallel.expert=4 parallel.pipeline=2 model.layers=5 train.recompute=full parallel.strategy=zero1 \
 	parallel.tensor=2 parallel.sequence_parallel=true model.first_dense_layers=1 train.global_batch=16
 train 4 "${overlap[@]}" parallel.pipeline=4 model.layers=8 train.fused=false

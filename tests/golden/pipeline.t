@@ -170,9 +170,15 @@ zbv: two chunks a stage, the second ones come back up. On its way to the first s
     1          20   13.8 s         676 ms   719 ms    10.9 ms          0 s  49.7 GiB
     2          20   13.8 s         638 ms   743 ms    10.9 ms      14.6 ms  49.7 GiB
     3          20   13.8 s         616 ms   750 ms    10.9 ms      29.3 ms  49.7 GiB
-    $ stepsim predict $ROOT/configs/pp-llama3-70b-64xh100.yaml --set parallel.schedule=zbv --set parallel.strategy=fsdp
-    stepsim: --set parallel.strategy=fsdp: fsdp is not modelled yet with schedule zbv, which defers gradients (accepted: ddp, zero1, none)
-    [2]
+    $ stepsim predict $ROOT/configs/pp-llama3-70b-64xh100.yaml --set parallel.schedule=zbv --set parallel.strategy=fsdp | sed -n '/^step time/p; /^  bubble/p; /^stage/,/^3/p'
+    step time                      15.6 s
+      bubble                       883 ms        5.7 %
+    stage  layers  compute  exposed comm.   bubble  optimizer  other, idle    memory
+    --------------------------------------------------------------------------------
+    0          20   14.6 s         874 ms  6.09 ms    12.2 ms      38.6 ms  48.7 GiB
+    1          20   13.8 s         880 ms   836 ms    10.9 ms      30.5 ms  46.5 GiB
+    2          20   13.8 s         881 ms   850 ms    10.9 ms      15.3 ms  57.8 GiB
+    3          20   13.8 s         863 ms   883 ms    10.9 ms          0 s  68.8 GiB
 
 Tied tables are summed over both ends; the stages stand in the JSON.
 

@@ -24,6 +24,8 @@ llama3-70b 64 zero1 parallel.tensor=4 parallel.pipeline=4 parallel.virtual_stage
 gpt3-175b 256 zero1 parallel.tensor=8 parallel.pipeline=8 train.micro_batch=1 model.vocab_padding=128\
  train.recompute=selective train.recompute_modules=core_attn train.attention=naive
 mixtral-8x7b 64 fsdp parallel.expert=8 train.micro_batch=1
+mixtral-8x7b 64 fsdp parallel.expert=8 train.micro_batch=1 parallel.pipeline=2 parallel.schedule=dualpipev\
+ parallel.expert_overlap=true
 mixtral-8x7b 64 zero1 parallel.expert=4 parallel.tensor=2 parallel.sequence_parallel=true train.micro_batch=1
 deepseek-v3 1024 zero1 parallel.expert=32 parallel.pipeline=16 train.micro_batch=1 train.dtype=fp8
 qwen3-30b-a3b 32 fsdp parallel.expert=8 train.micro_batch=1 train.optimizer=muon

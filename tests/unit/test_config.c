@@ -399,12 +399,13 @@ static void test_pipeline(void)
 	resolved(GPT2 "parallel: {pipeline: 1, layers_per_stage: [12]}", 1);
 	resolved(GPT2 "parallel: {strategy: fsdp, schedule: gpipe}", 2); /* nothing to order */
 	refused(GPT2 "parallel: {pipeline: 4, strategy: zero2, schedule: zero_bubble}", 4,
-		"cfg.yaml:2:35: parallel.strategy: zero2 is not modelled yet with schedule zero_bubble, which defers "
-		"gradients (accepted: ddp, zero1, none)");
+		"cfg.yaml:2:35: parallel.strategy: zero2 reduces with each micro-batch, and schedule zero_bubble "
+		"defers gradients (nearest: zero1, fsdp)");
+	resolved(GPT2 "parallel: {pipeline: 4, strategy: fsdp, schedule: zero_bubble}", 8);
 	CU_ASSERT_EQUAL(resolved(GPT2 "parallel: {pipeline: 4, schedule: zbv}", 4).parallel.virtual_stages, 2);
 	refused(GPT2 "parallel: {pipeline: 4, strategy: zero2, schedule: zbv}", 4,
-		"cfg.yaml:2:35: parallel.strategy: zero2 is not modelled yet with schedule zbv, which defers gradients "
-		"(accepted: ddp, zero1, none)");
+		"cfg.yaml:2:35: parallel.strategy: zero2 reduces with each micro-batch, and schedule zbv defers "
+		"gradients (nearest: zero1, fsdp)");
 	refused(GPT2 "parallel: {pipeline: 4, schedule: zbv, virtual_stages: 3}", 4,
 		"cfg.yaml:2:56: parallel.virtual_stages: 3 chunks a stage: schedule zbv has two, one on the way down "
 		"and one back up (accepted: 2)");
