@@ -33,6 +33,8 @@ static struct {
 	bool on_screen; /* the cursor stands behind a drawn progress line */
 	char what[64];
 	double begun_s, drawn_s;
+
+	char last[LINE_MAX_LEN]; /* line that was said */
 } state = {.level = LOG_NORMAL, .speaks = true, .width = 80};
 
 static bool env_is(const char *name, const char *value)
@@ -113,6 +115,9 @@ static void say(const char *kind, const char *fmt, va_list ap)
 	int len = vsnprintf(line + at, room, fmt, ap);
 	if (len > 0)
 		at += (size_t)len < room ? (size_t)len : room - 1;
+	if (strcmp(line, state.last) == 0)
+		return;
+	strcpy(state.last, line);
 	erase();
 	put(text, wrap(line, text, sizeof text));
 }

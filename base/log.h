@@ -13,7 +13,8 @@ enum progress_mode { PROGRESS_AUTO, PROGRESS_ALWAYS, PROGRESS_NEVER };
 void log_setup(enum log_level level, enum progress_mode progress, bool speaks);
 enum log_level log_level(void);
 
-/* "stepsim: ..." lines. log_note: normal and up; log_detail: verbose only; log_warn: always, on every rank. */
+/* "stepsim: ..." lines. log_note: normal and up; log_detail: verbose only; log_warn: always, on every rank. What the
+ * line before said already is not said again: each step of a sweep would warn. */
 void log_note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void log_detail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void log_warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

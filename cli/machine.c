@@ -86,13 +86,21 @@ static enum status profile_file(const struct config *c, char path[PATH_MAX_LEN],
 	return readable(path) || strpbrk(name, "/.") ? ST_OK : profile_of_catalogue(name, path, e);
 }
 
+/* A profile that is taken although it `lacks` something; NULL: it does not. */
+static void say_lacks(const char *path, const char *lacks)
+{
+	if (lacks)
+		log_warn("%s is an earlier stepsim's and lacks %s: run `stepsim calibrate` again", path, lacks);
+}
+
 /* Entries of cores mean nothing on GPUs, and the other way round: nothing of the profile would be used. */
 static enum status load_of_backend(const struct config *c, bool gpus, struct target *t, struct error *e)
 {
 	enum status st = profile_file(c, t->profile_path, e);
 	if (st || (st = profile_load(t->profile_path, &t->profile, e)))
 		return st == ST_INPUT ? config_blame_profile(c, e) : st;
-	bool of_gpus = strcmp(t->profile->key.backend, "cuda") == 0;
+	say_lacks(t->profile_path, profile_lacks(t->profile));
+	bool of_gpus = profile_of_gpus(t->profile);
 	if (of_gpus == gpus)
 		return ST_OK;
 	error_set(e, ST_INPUT, "%s was measured on %s (%s), and this prediction is for %s", t->profile_path,
@@ -116,7 +124,7 @@ static enum status attach_named(const struct config *c, struct target *t, struct
 static int64_t ranks_of_host(const struct config *c, const struct profile *p, int64_t ranks)
 {
 	const int64_t each = c->cluster.gpus_per_node > 0 ? c->cluster.gpus_per_node : p->key.ranks_per_host;
-	return p->key.ranks_per_host < p->key.ranks && each > 0 && ranks % each == 0 ? each : ranks;
+	return profile_of_several_hosts(p) && each > 0 && ranks % each == 0 ? each : ranks;
 }
 
 /* A profile that the user names is taken as it is, and a mismatch is said: it may be meant. */
@@ -128,8 +136,6 @@ static void say_mismatch(const struct target *t, int64_t ranks_per_host, int64_t
 			t->profile_path, (long long)k->ranks_per_host, (long long)k->cores_per_rank,
 			(long long)ranks_per_host, (long long)cores_per_rank);
 }
-
-static bool of_several_hosts(const struct profile *p) { return p->key.ranks_per_host < p->key.ranks; }
 
 /* A cached profile that cannot be read is measured again instead of stopping the run: `tell` says why. */
 static struct profile *load_cached(const char *path, void (*tell)(const char *format, ...))
@@ -194,14 +200,15 @@ static void search_cache(const struct host_facts *host, int64_t ranks, int64_t c
 	closedir(dir);
 }
 
-/* All ranks measure; the leading one keeps the profile and caches it, unless the one that it had is less disturbed. */
+/* All ranks measure; the leading one keeps the profile and caches it, unless the one that it had is whole and less
+ * disturbed. */
 static enum status measure(struct context *x, struct target *t, struct error *e)
 {
 	struct profile *found = NULL;
 	enum status st = context_agree(x, x->exec->calibrate(x->session, &found, e), e);
 	if (st || !context_leads(x))
 		return st;
-	if (t->profile && profile_too_long(t->profile) < profile_too_long(found)) {
+	if (t->profile && !profile_cached_lacks(t->profile) && profile_too_long(t->profile) < profile_too_long(found)) {
 		profile_destroy(found);
 		return ST_OK;
 	}
@@ -221,18 +228,25 @@ static void say_use(const struct context *x, enum profile_use use, const struct 
 	if (use == PROFILE_MEASURE)
 		log_note("no profile of %s for this placement yet: measuring it, under %s, once",
 			gpus ? "these GPUs" : "this machine", under);
-	else if (use == PROFILE_MEASURE_AGAIN)
-		log_note("others disturbed %.0f %% of the measurements of this placement's profile, and the cores are "
-			 "quiet now: measuring it again, under %s",
-			100 * profile_disturbed(p), under);
-	else if (use == PROFILE_TAKE_WIDENED)
-		log_warn("others disturbed %.0f %% of the measurements of this placement's profile, and now %s: it is "
-			 "used, with a wider interval",
-			100 * profile_disturbed(p), others);
+	if (use != PROFILE_MEASURE_AGAIN && use != PROFILE_TAKE_WIDENED)
+		return;
+	char why[160];
+	const double disturbed = profile_disturbed(p);
+	if (profile_cached_lacks(p))
+		snprintf(why, sizeof why, "this placement's profile is an earlier stepsim's and lacks %s",
+			profile_cached_lacks(p));
+	else
+		snprintf(why, sizeof why, "others disturbed %.0f %% of the measurements of this placement's profile",
+			100 * disturbed);
+	if (use == PROFILE_MEASURE_AGAIN)
+		log_note("%s, and the cores are quiet now: measuring it again, under %s", why, under);
+	else
+		log_warn("%s, and now %s: it is used%s", why, others, disturbed > 0 ? ", with a wider interval" : "");
 }
 
-/* Measures the placement where the leading rank has no cached profile, or one that others disturbed and the cores are
- * quiet now. `wanted`: on that rank, whether a cached profile is to be used at all. All ranks. */
+/* Measures the placement where the leading rank has no cached profile, or where others disturbed it or it lacks
+ * something, and the cores are quiet now. `wanted`: on that rank, whether a cached profile is to be used at all. All
+ * ranks. */
 static enum status settle_profile(struct context *x, bool wanted, struct target *t, struct error *e)
 {
 	char others[SESSION_CPU_STEAL_TEXT] = "";
@@ -320,17 +334,19 @@ static enum status find_profile(struct context *x, const struct config *c, const
 	*borrowed = false;
 	if (c->cluster.profile[0]) {
 		st = load_of_backend(c, false, t, e);
-		if (!st && !of_several_hosts(t->profile))
+		if (!st && !profile_of_several_hosts(t->profile))
 			say_mismatch(t, ranks, cores_per_rank);
 		return st;
 	}
 	search_cache(host, ranks, cores_per_rank, t);
-	if (t->profile)
+	if (!t->profile) {
+		*borrowed = ranks > 1;
+		search_cache(host, 1, host->cores, t);
+	}
+	if (t->profile) {
+		say_lacks(t->profile_path, profile_cached_lacks(t->profile));
 		return ST_OK;
-	*borrowed = ranks > 1;
-	search_cache(host, 1, host->cores, t);
-	if (t->profile)
-		return ST_OK;
+	}
 	launch_read(&launch);
 	if (launch.launched)
 		return error_set(e, ST_INPUT,

@@ -200,9 +200,8 @@ static void csv_row(const char *place, const struct plan_row *r, FILE *out)
 		char value[PLAN_VALUE];
 		fprintf(out, ",%s", plan_value(r->config, (enum plan_key)k, value));
 	}
-	fprintf(out, ",%" PRId64 ",%.9g,%.9g,%.9g,%.9g,%.6g,%.9g,%.6g,%" PRIu64 ",%s,\"%s\"\n", r->config->ranks,
-		p->time.step_s, p->interval90_s[0], p->interval90_s[1], p->tokens_per_s, p->mfu, p->time.exposed_comm_s,
-		p->time.overlap, p->memory.total_B, p->memory.fits ? "true" : "false", p->bottleneck);
+	report_csv_step(p, r->config->ranks, out);
+	fprintf(out, "\"%s\"\n", p->bottleneck);
 }
 
 static void write_csv(const void *of, FILE *out)
@@ -211,9 +210,7 @@ static void write_csv(const void *of, FILE *out)
 	fputs("place,plan", out);
 	for (int k = 0; k < PLAN_KEYS; k++)
 		fprintf(out, ",%s", plan_key_path((enum plan_key)k));
-	fputs(",ranks,step_time_s,interval90_low_s,interval90_high_s,tokens_per_s,mfu,exposed_comm_s,overlap,"
-	      "total_bytes,fits,bottleneck\n",
-		out);
+	fputs("," REPORT_CSV_STEP ",bottleneck\n", out);
 	for (size_t i = 0; i < p->rows; i++) {
 		char place[24];
 		snprintf(place, sizeof place, "%zu", i + 1);

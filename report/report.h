@@ -65,5 +65,9 @@ enum status report_write_json(const json_t *j, const char *path, struct error *e
 void report_csv_cell(const char *text, FILE *out);
 /* Writes a comma and a number with `digits` digits; an empty cell if it is not finite. */
 void report_csv_number(double v, int digits, FILE *out);
+/* The columns of a step, and a step in them: a comma before, and one behind. */
+#define REPORT_CSV_STEP \
+	"ranks,step_time_s,interval90_low_s,interval90_high_s,tokens_per_s,mfu,exposed_comm_s,overlap,total_bytes,fits"
+void report_csv_step(const struct result *p, int64_t ranks, FILE *out);
 
 #endif

@@ -93,15 +93,14 @@ static void csv_row(const struct sweep *s, const struct sweep_row *r, FILE *out)
 {
 	const struct result *p = r->predicted;
 	for (size_t a = 0; a < s->axes; a++) {
+		if (a)
+			fputc(',', out);
 		report_csv_cell(s->axis[a].value[r->at[a]], out);
-		fputc(',', out);
 	}
 	if (p)
-		fprintf(out, "%lld,%.9g,%.9g,%.9g,%.9g,%.6g,%.9g,%.6g,%llu,%s,", (long long)r->ranks, p->time.step_s,
-			p->interval90_s[0], p->interval90_s[1], p->tokens_per_s, p->mfu, p->time.exposed_comm_s,
-			p->time.overlap, (unsigned long long)p->memory.total_B, p->memory.fits ? "true" : "false");
+		report_csv_step(p, r->ranks, out);
 	else
-		fputs(",,,,,,,,,,", out);
+		fputs(",,,,,,,,,,,", out);
 	report_csv_cell(p ? p->bottleneck : r->reason, out);
 	fputc('\n', out);
 }
@@ -111,9 +110,7 @@ static void write_csv(const void *of, FILE *out)
 	const struct sweep *s = of;
 	for (size_t a = 0; a < s->axes; a++)
 		fprintf(out, "%s,", s->axis[a].key);
-	fputs("ranks,step_time_s,interval90_low_s,interval90_high_s,tokens_per_s,mfu,exposed_comm_s,overlap,"
-	      "total_bytes,fits,bottleneck_or_reason\n",
-		out);
+	fputs(REPORT_CSV_STEP ",bottleneck_or_reason\n", out);
 	for (size_t i = 0; i < s->rows.n; i++)
 		csv_row(s, &s->rows.at[i], out);
 }

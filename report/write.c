@@ -1,7 +1,9 @@
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/paths.h"
 #include "report/report.h"
 
@@ -40,4 +42,17 @@ void report_csv_number(double v, int digits, FILE *out)
 	fputc(',', out);
 	if (isfinite(v))
 		fprintf(out, "%.*g", digits, v);
+}
+
+void report_csv_step(const struct result *p, int64_t ranks, FILE *out)
+{
+	const struct {
+		double value;
+		int digits;
+	} columns[] = {{p->time.step_s, 9}, {p->interval90_s[0], 9}, {p->interval90_s[1], 9}, {p->tokens_per_s, 9},
+		{p->mfu, 6}, {p->time.exposed_comm_s, 9}, {p->time.overlap, 6}};
+	fprintf(out, ",%" PRId64, ranks);
+	for (size_t i = 0; i < COUNT(columns); i++)
+		report_csv_number(columns[i].value, columns[i].digits, out);
+	fprintf(out, ",%" PRIu64 ",%s,", p->memory.total_B, p->memory.fits ? "true" : "false");
 }

@@ -132,11 +132,28 @@ double profile_too_long(const struct profile *p)
 	return profile_disturbed(p) * share_of(p, PROFILE_CPU_STEAL_SHARE, 0);
 }
 
+bool profile_of_several_hosts(const struct profile *p) { return p->key.ranks_per_host < p->key.ranks; }
+
+bool profile_of_gpus(const struct profile *p) { return strcmp(p->key.backend, "cuda") == 0; }
+
+const char *profile_lacks(const struct profile *p)
+{
+	const bool between = profile_of_several_hosts(p) && !profile_of_gpus(p);
+	return between && profile_get_value(p, PROFILE_BETWEEN_TURN_S, -1) < 0
+	               ? "what collectives between hosts lose beside compute"
+	               : NULL;
+}
+
+const char *profile_cached_lacks(const struct profile *p)
+{
+	return p->uncounted ? "the number of its entries" : profile_lacks(p);
+}
+
 enum profile_use profile_decide(const struct profile *cached, bool quiet)
 {
 	if (!cached)
 		return PROFILE_MEASURE;
-	if (profile_disturbed(cached) <= 0)
+	if (profile_disturbed(cached) <= 0 && !profile_cached_lacks(cached))
 		return PROFILE_TAKE;
 	return quiet ? PROFILE_MEASURE_AGAIN : PROFILE_TAKE_WIDENED;
 }

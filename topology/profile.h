@@ -86,6 +86,7 @@ struct profile_key {
 struct profile {
 	struct profile_key key;
 	char date[32];
+	bool uncounted; /* read from a file that does not say how many entries it has */
 	size_t n_values, n_curves, n_fits, n_products;
 	struct profile_value values[PROFILE_ENTRIES];
 	struct profile_curve curves[PROFILE_ENTRIES];
@@ -125,8 +126,16 @@ double profile_disturbed(const struct profile *p);
  * stayed disturbed. 0 to 1. */
 double profile_too_long(const struct profile *p);
 
+bool profile_of_several_hosts(const struct profile *p);
+bool profile_of_gpus(const struct profile *p);
+
+/* What a profile of an earlier stepsim lacks, in words; NULL: nothing. The prediction falls back on coarser figures. */
+const char *profile_lacks(const struct profile *p);
+/* The same of a cached profile, which stepsim wrote: a file that may have been cut lacks the number of its entries. */
+const char *profile_cached_lacks(const struct profile *p);
+
 /* What becomes of the cached profile (NULL: there is none) at the start of a run. `quiet`: nobody else uses the cores
- * now; it is asked for a disturbed profile alone. */
+ * now; it is asked for a profile alone that others disturbed, or that lacks something. */
 enum profile_use { PROFILE_TAKE, PROFILE_TAKE_WIDENED, PROFILE_MEASURE, PROFILE_MEASURE_AGAIN };
 enum profile_use profile_decide(const struct profile *cached, bool quiet);
 

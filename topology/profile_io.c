@@ -347,7 +347,7 @@ static enum status read_entries(const struct ynode *n, struct profile *p, struct
 }
 
 /* A profile without the number, written by hand, is what it is. */
-static enum status check_whole(const struct ynode *root, const struct profile *p, const char *path, struct error *e)
+static enum status check_whole(const struct ynode *root, struct profile *p, const char *path, struct error *e)
 {
 	int64_t count;
 	const struct ynode *n = ynode_get(root, "entries");
@@ -356,6 +356,7 @@ static enum status check_whole(const struct ynode *root, const struct profile *p
 	if (!ynode_get(root, "values"))
 		return error_set(e, ST_INPUT, "%s: not a whole profile: 'values' is missing", path);
 	enum status st = n ? ynode_int(n, 0, 4 * PROFILE_ENTRIES, &count, e) : ST_OK;
+	p->uncounted = !n;
 	if (!st && n && (size_t)count != entries_of(p))
 		st = error_set(e, ST_INPUT, "%s: not a whole profile: it has %zu of its %" PRId64 " entries", path,
 			entries_of(p), count);

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A profile that others disturbed: what a calibration of two ranks does about it, and the starts after it. /proc/stat is
+# A profile that others disturbed, and one of an earlier stepsim: what a calibration of two ranks does about it, and the starts after it. /proc/stat is
 # a double (tests/exec/proc_stat.c): no loop runs beside, and nothing depends on what the machine really does. The last
 # line counts.
 set -u
@@ -51,9 +51,15 @@ verdict 'busy still: not measured' "$([ "$(kept others.disturbed)" = 1 ] || echo
 verdict 'busy still: the interval is as wide as what others took' \
 	"$(awk -v w="$(interval)" 'BEGIN { if (w < 0.4) print w }')"
 
+# As an earlier stepsim wrote it, which did not say how many entries there are.
+sed -i '/^entries:/d' "$XDG_CACHE_HOME"/stepsim/profile-*.yaml
+start '0.4 0 1000'
+verdict 'an earlier one, busy still: used' "$(lacks $? 'lacks the number of its entries, and now other .* it is used, ')"
+
 # The cores are quiet at the start; then others come for some seconds.
 start '0.4 3 7'
-verdict 'quiet: measured again' "$(lacks $? 'the cores are quiet now: measuring it again')"
+verdict 'quiet: measured again' "$(lacks $? 'lacks .* and the cores are quiet now: measuring it again')"
+verdict 'it says how many entries it has' "$([ -n "$(kept entries)" ] || echo 'it does not')"
 verdict 'what was repeated is undisturbed' "$([ -z "$(kept others.disturbed)" ] || echo "$(kept others.disturbed)")"
 
 start '0.4 0 1000'

@@ -99,3 +99,17 @@ What is wrong with it:
     $ stepsim compare $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --systems dgx-h100@8,dgx-h100@16 --set train.batch_per_gpu=2 --target "100 steps"
     stepsim: --target 100 steps: with train.batch_per_gpu each system's steps differ: give the tokens
     [2]
+
+A profile of two hosts of one core that an earlier stepsim wrote: it is said once. Overlap means nothing there: its cells are empty, of plan's CSV, too.
+
+    $ printf '%s\n' 'key: {stepsim: a, backend: host, cpu: a, mpi: a, blas: a, binding: a, cores_per_rank: 1, ranks_per_host: 1, ranks: 2}' 'date: x' 'values: {mem_Bps: 1e10, call_s: 1e-7, peak.fp32: 4e10, between.Bps: 1e8, between.latency_s: 40e-6}' > old.yaml
+    > one="$ROOT/tests/exec/tiny.yaml --set cluster.profile=old.yaml --set parallel.data=2"
+    > stepsim sweep $one --vary parallel.bucket_mb=1,25 --csv - -q 2>&1 | cut -d, -f1,2,9,11
+    > stepsim plan $one --csv - -q 2>&1 | cut -d, -f22,29,31 | head -n 3
+    stepsim: warning: old.yaml is an earlier stepsim's and lacks what collectives between hosts lose beside compute: run `stepsim calibrate` again
+    parallel.bucket_mb,ranks,overlap,fits
+    1,2,,true
+    25,2,,true
+    stepsim: warning: old.yaml is an earlier stepsim's and lacks what collectives between hosts lose beside compute: run `stepsim calibrate` again
+    ranks,overlap,fits
+    2,,true

@@ -267,7 +267,51 @@ static void test_disturbed(void)
 	}
 }
 
+/* Profiles of earlier versions: hosts of cores without what collectives between them lose; a file without its count. */
+static void test_lacks(void)
+{
+	static struct profile p, file;
+	strcpy(p.key.backend, "host");
+	p.key.ranks = p.key.ranks_per_host = 2;
+	CU_ASSERT_PTR_NULL(profile_lacks(&p)); /* one host */
+	p.key.ranks = 4;
+	CU_ASSERT_PTR_NOT_NULL(profile_lacks(&p));
+	CU_ASSERT_PTR_EQUAL(profile_cached_lacks(&p), profile_lacks(&p));
+	CU_ASSERT_EQUAL(profile_decide(&p, true), PROFILE_MEASURE_AGAIN);
+	CU_ASSERT_EQUAL(profile_decide(&p, false), PROFILE_TAKE_WIDENED);
+	strcpy(p.key.backend, "cuda");
+	CU_ASSERT_PTR_NULL(profile_lacks(&p));
+	strcpy(p.key.backend, "host");
+	CU_ASSERT_EQUAL(profile_set_value(&p, PROFILE_BETWEEN_TURN_S, 0, NULL), ST_OK);
+	CU_ASSERT_PTR_NULL(profile_lacks(&p)); /* nothing is lost */
+	CU_ASSERT_EQUAL(profile_decide(&p, true), PROFILE_TAKE);
+	file.uncounted = true;
+	CU_ASSERT_PTR_NULL(profile_lacks(&file)); /* written by hand */
+	CU_ASSERT_PTR_NOT_NULL(profile_cached_lacks(&file));
+	CU_ASSERT_EQUAL(profile_decide(&file, true), PROFILE_MEASURE_AGAIN);
+}
+
+/* `uncounted` is of what is read, not of what is made. */
+static void test_counted(void)
+{
+	static const char key[] =
+		"key: {stepsim: a, backend: host, cpu: a, mpi: a, blas: a, binding: a, cores_per_rank: 1,"
+		" ranks_per_host: 1, ranks: 1}\ndate: x\nvalues: {call_s: 1}\n";
+	struct error e = {0};
+	char path[64], text[512];
+	temporary(path);
+	for (int counted = 0; counted < 2; counted++) {
+		struct profile *p = NULL;
+		snprintf(text, sizeof text, "%s%s", key, counted ? "entries: 1\n" : "");
+		CU_ASSERT_EQUAL(file_write(path, text, strlen(text), &e), ST_OK);
+		CU_ASSERT_EQUAL_FATAL(profile_load(path, &p, &e), ST_OK);
+		CU_ASSERT_EQUAL(p->uncounted, !counted);
+		profile_destroy(p);
+	}
+	unlink(path);
+}
+
 UNIT_MAIN("profile", {"round trip", test_round_trip}, {"names of groups", test_group_names},
 	{"replaced, not added", test_replaced_not_added}, {"refusals", test_refusals},
 	{"interpolation", test_interpolation}, {"cache path", test_cache_path}, {"bad files", test_bad_files},
-	{"disturbed by others", test_disturbed})
+	{"disturbed by others", test_disturbed}, {"of earlier versions", test_lacks}, {"counted", test_counted})
