@@ -136,16 +136,24 @@ static double optimizer_state_B(const struct op *op, enum access what)
 	return op->flags & OP_FUSED ? bytes : bytes * o->unfused_passes;
 }
 
-/* Values of fp32 that PyTorch's elementwise kernels read and write for an element in place of adafactor's ops, counted
- * in transformers/optimization.py, Adafactor.step: there is no fused kernel. A narrow format is copied to fp32 before,
- * weights also back. */
+/* PyTorch's elementwise kernels in place of one of adafactor's ops, counted in transformers/optimization.py,
+ * Adafactor.step: there is no fused kernel. Kernels of a tensor, and values of fp32 read and written for an element. */
+static const struct elementwise_loop {
+	int calls;
+	double read, written;
+} adafactor_loops[OP_KIND_COUNT] = {
+	[OP_ADAFACTOR_SUMS] = {10, 5, 2},
+	[OP_ADAFACTOR_NORMS] = {10, 3, 2},
+	[OP_ADAFACTOR_STEP] = {4, 5, 4},
+};
+
+/* A narrow format is copied to fp32 before the first op, weights also back after the last. */
 static double adafactor_B(const struct op *op, enum access what)
 {
-	static const double read[] = {5, 3, 5}, written[] = {2, 2, 4}; /* by op, in order */
-	const int stage = op->kind - OP_ADAFACTOR_SUMS;
+	const struct elementwise_loop *loop = &adafactor_loops[op->kind];
 	const double of_w = dtype_bytes(op->dtype), of_g = dtype_bytes(op->out_dtype);
 	const bool reads = what == ACC_R, copies_w = of_w < 4, copies_g = of_g < 4;
-	double bytes = 4 * (reads ? read : written)[stage];
+	double bytes = 4 * (reads ? loop->read : loop->written);
 	if (op->kind == OP_ADAFACTOR_SUMS)
 		bytes += copies_w * (reads ? of_w : 4) + copies_g * (reads ? of_g : 4);
 	if (op->kind == OP_ADAFACTOR_STEP)
@@ -155,21 +163,15 @@ static double adafactor_B(const struct op *op, enum access what)
 
 static double op_moved_B(const struct op *op, enum access what)
 {
-	switch (op->kind) {
-	case OP_OPTIMIZER: return optimizer_state_B(op, what);
-	case OP_ADAFACTOR_SUMS:
-	case OP_ADAFACTOR_NORMS:
-	case OP_ADAFACTOR_STEP: return adafactor_B(op, what);
-	default: return moved_B(op, what);
-	}
+	if (op->kind == OP_OPTIMIZER)
+		return optimizer_state_B(op, what);
+	return adafactor_loops[op->kind].calls > 0 ? adafactor_B(op, what) : moved_B(op, what);
 }
 
-/* Kernels of that loop, for each tensor. */
 int64_t op_calls(const struct op *op)
 {
-	static const int64_t calls[] = {10, 10, 4}; /* by op, in order */
-	const bool loops = op->kind >= OP_ADAFACTOR_SUMS && op->kind <= OP_ADAFACTOR_STEP;
-	return loops ? calls[op->kind - OP_ADAFACTOR_SUMS] * op->factored.tensors : 1;
+	const int calls = adafactor_loops[op->kind].calls;
+	return calls > 0 ? calls * op->factored.tensors : 1;
 }
 
 double op_read_B(const struct op *op) { return op_moved_B(op, ACC_R); }
