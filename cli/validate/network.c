@@ -7,6 +7,7 @@
 #include <strings.h>
 
 #include "base/array.h"
+#include "base/phrase.h"
 #include "cli/validate/validate.h"
 
 /* Units of a rate in Gb/s; the first that the text begins with counts, whatever the case where no byte is meant. */
@@ -57,6 +58,16 @@ struct found {
 	const char *behind;      /* the rate */
 };
 
+/* Rates of NICs as sold: behind a count they are Gb/s without a unit ("4x200"). */
+static bool is_nic_rate(double value)
+{
+	static const double rates[] = {10, 25, 40, 50, 100, 200, 400, 800};
+	size_t i = 0;
+	while (i < COUNT(rates) && rates[i] != value)
+		i++;
+	return i < COUNT(rates);
+}
+
 /* Reads the number at `s`: a rate if a unit follows, a count if "x" does. Returns what is behind it. */
 static const char *read_number(const char *s, struct found *f)
 {
@@ -72,6 +83,10 @@ static const char *read_number(const char *s, struct found *f)
 	if (f->count == 0 && (behind = pass_times(rest))) {
 		f->count = value;
 		return behind;
+	}
+	if (f->rate_Gbps == 0 && f->count > 0 && !isalpha((unsigned char)*end) && is_nic_rate(value)) {
+		f->rate_Gbps = value;
+		f->behind = end;
 	}
 	return end;
 }
@@ -136,12 +151,21 @@ bool network_read(const char *cell, int64_t gpus, struct nics *out)
 
 /* Words of the column inter, and the file in configs/fabrics; the first that is there counts. */
 static const char *const fabrics[][2] = {{"Slingshot", "slingshot"}, {"EFA", "efa"}, {"IB", "infiniband"},
-	{"InfiniBand", "infiniband"}, {"RoCE", "roce"}, {"TCPXO", "tcpxo"}, {"TCPX", "tcpx"}, {"TCP", "tcp"}};
+	{"InfiniBand", "infiniband"}, {"RoCE", "roce"}, {"RoCEv2", "roce"}, {"TCPXO", "tcpxo"}, {"TCPX", "tcpx"},
+	{"TCP", "tcp"}};
+
+static bool has_word(const char *text, const char *word)
+{
+	for (bool inside = false; *text; inside = isalnum((unsigned char)*text), text++)
+		if (!inside && phrase_match(word, text, false))
+			return true;
+	return false;
+}
 
 const char *network_fabric(const char *given, const char *inter)
 {
 	for (size_t i = 0; i < COUNT(fabrics) && !*given; i++)
-		if (strstr(inter, fabrics[i][0]))
+		if (has_word(inter, fabrics[i][0]))
 			return fabrics[i][1];
 	return *given ? given : NULL;
 }

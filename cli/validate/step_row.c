@@ -1,5 +1,4 @@
 /* A row of a table of steps: its config, its machine, its prediction. */
-#include <ctype.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -115,18 +114,18 @@ static bool experts_of(const struct csv *t, size_t row, int64_t *experts, int64_
 	return sscanf(csv_get(t, row, "experts"), "%" SCNd64 " top %" SCNd64, experts, each) == 2;
 }
 
-static void write_model(const struct csv *t, size_t row, const struct framework *f, FILE *out)
+static enum status write_model(const struct csv *t, size_t row, const struct framework *f, FILE *out, struct error *e)
 {
-	char mlp[32];
+	struct meaning activation;
 	/* Experts of another shape than the MLP, and convolutional networks, which the columns do not say. */
 	const char *preset = csv_get(t, row, is(t, row, "arch", "convnet") ? "model" : "preset");
 	if (*preset) {
 		fprintf(out, "model:\n  preset: %s\n  seq_len: %" PRId64 "\n", preset, whole(t, row, "seq_len", 0));
-		return;
+		return ST_OK;
 	}
-	snprintf(mlp, sizeof mlp, "%s", *csv_get(t, row, "mlp") ? csv_get(t, row, "mlp") : "gelu");
-	for (char *p = mlp; (p = strchr(p, '-'));)
-		*p = '_';
+	if (cell_read(t, row, "mlp", &activation, e))
+		return e->status;
+	const char *mlp = activation.value;
 	bool llama = gated(mlp), encoder = is(t, row, "arch", "encoder");
 	fprintf(out,
 		"model:\n  layers: %" PRId64 "\n  hidden: %" PRId64 "\n  heads: %" PRId64 "\n  kv_heads: %" PRId64
@@ -142,6 +141,13 @@ static void write_model(const struct csv *t, size_t row, const struct framework 
 	int64_t experts, each;
 	if (experts_of(t, row, &experts, &each)) /* each as wide as the MLP */
 		fprintf(out, "  experts: %" PRId64 "\n  experts_per_token: %" PRId64 "\n", experts, each);
+	return ST_OK;
+}
+
+/* QLoRA (arXiv:2305.14314): 4-bit NormalFloat with double quantization. */
+static bool is_quantized(const struct csv *t, size_t row)
+{
+	return strcasecmp(csv_get(t, row, "adapter"), "QLoRA") == 0;
 }
 
 /* Where a table does not say more, as NVIDIA's measured runs have it: rank 16 on the joined product of Q, K and V
@@ -151,6 +157,8 @@ static void write_adapter(const struct csv *t, size_t row, FILE *out)
 	if (*csv_get(t, row, "adapter"))
 		fprintf(out, "  lora_rank: %" PRId64 "\n  lora_targets: %s\n", whole(t, row, "lora_rank", 16),
 			*csv_get(t, row, "lora_targets") ? csv_get(t, row, "lora_targets") : "qkv");
+	if (is_quantized(t, row))
+		fprintf(out, "  lora_base: nf4_double\n");
 }
 
 static bool recompute_by_fit(const struct csv *t, size_t row, const struct framework *f)
@@ -158,119 +166,89 @@ static bool recompute_by_fit(const struct csv *t, size_t row, const struct frame
 	return !*csv_get(t, row, "act_ckpt") && strcmp(f->recompute, "fit") == 0;
 }
 
-/* Words of the column optimizer, and those of train.optimizer. */
-#define OPTIMIZER_WORDS(ROW) \
-	ROW("adam", OPT_ADAM) \
-	ROW("adamw", OPT_ADAMW) \
-	ROW("fusedadam", OPT_ADAM) \
-	ROW("decoupled_adamw", OPT_ADAMW) \
-	ROW("lamb", OPT_LAMB) \
-	ROW("lion", OPT_LION) \
-	ROW("muon", OPT_MUON) \
-	ROW("sgd", OPT_SGD) \
-	ROW("adafactor", OPT_ADAFACTOR)
-#define WORD(word, id) word,
-#define ID(word, id) id,
-static const char *const optimizers[] = {OPTIMIZER_WORDS(WORD)};
-static const enum optimizer meant[] = {OPTIMIZER_WORDS(ID)};
-#undef WORD
-#undef ID
-
-/* Returns the word that a cell begins with, whatever the case; n without one. */
-static size_t word_of(const char *cell, const char *const *words, size_t n)
+static void write_more(const struct meaning *m, FILE *out)
 {
-	size_t k = 0;
-	while (k < n &&
-		(strncasecmp(cell, words[k], strlen(words[k])) != 0 || isalpha((unsigned char)cell[strlen(words[k])])))
-		k++;
-	return k;
+	if (m->more)
+		fprintf(out, "  %s\n", m->more);
 }
 
-/* Refuses words that no table uses, which would count as nothing said: a cell may go on behind a known word, "flash2
- * (SDPA)", "AdamW (fused)". */
-static enum status check_words(const struct csv *t, size_t row, struct error *e)
+/* Writes what a step keeps and how often it computes. tight_memory: recompute if the source leaves that open. */
+static enum status write_recompute(const struct csv *t, size_t row, const struct framework *f, bool tight_memory,
+	FILE *out, struct error *e)
 {
-	static const char *const attentions[] = {"flash", "naive"}, *const truths[] = {"true", "false"};
-	static const struct {
-		const char *column;
-		const char *const *words;
-		size_t n;
-	} columns[] = {{"optimizer", optimizers, COUNT(optimizers)}, {"attention", attentions, COUNT(attentions)},
-		{"seq_parallel", truths, COUNT(truths)}};
-	for (size_t i = 0; i < COUNT(columns); i++) {
-		const char *cell = csv_get(t, row, columns[i].column);
-		if (*cell && word_of(cell, columns[i].words, columns[i].n) == columns[i].n)
-			return error_set(e, ST_INPUT, "%s: '%.40s' is not known%s", columns[i].column, cell,
-				suggest_known(cell, columns[i].words, columns[i].n).text);
-	}
+	struct meaning m;
+	if (cell_read(t, row, "act_ckpt", &m, e))
+		return e->status;
+	const char *blank = !recompute_by_fit(t, row, f) ? f->recompute
+	                    : tight_memory               ? "full"
+	                                                 : "none",
+		   *word = m.value ? m.value : blank;
+	const bool half = strcmp(word, "half") == 0, by_op = strcmp(word, "op") == 0;
+	fprintf(out, "  recompute: %s\n", half ? "full" : by_op ? "selective" : word);
+	if (by_op)
+		fprintf(out, "  recompute_modules: [op]\n");
+	if (half)
+		fprintf(out, "  recompute_layers: %" PRId64 "\n", whole(t, row, "n_layers", 2) / 2);
+	return ST_OK;
+}
+
+/* Writes the formats of products, weights and gradients. */
+static enum status write_formats(const struct csv *t, size_t row, const struct framework *f, FILE *out, struct error *e)
+{
+	struct meaning m;
+	if (cell_read(t, row, "dtype", &m, e))
+		return e->status;
+	const char *dtype = m.value,
+		   *kept = csv_get(t, row, "param_dtype"); /* gradients are kept and reduced so, too */
+	if (strcmp(dtype, "fp32/tf32") == 0)
+		dtype = multiplies_tf32(csv_get(t, row, "gpu")) ? "tf32" : "fp32";
+	fprintf(out, "  stack: %s\n  dtype: %s\n",
+		f->bf16_stack[0] && strcmp(dtype, "bf16") == 0 && *csv_get(t, row, "dtype") ? f->bf16_stack : f->stack,
+		dtype);
+	write_more(&m, out);
+	if (*kept)
+		fprintf(out, "  param_dtype: %s\n  grad_dtype: %s\n  reduce_dtype: %s\n", kept, kept, kept);
+	else if (f->reduces_narrow)
+		fprintf(out, "  reduce_dtype: %s\n", dtype);
+	if (!*kept && f->half_weights && strcmp(dtype, "fp16") == 0)
+		fprintf(out, "  param_dtype: fp16\n  master_weights: true\n");
 	return ST_OK;
 }
 
 static enum status write_train(const struct csv *t, size_t row, const struct framework *f, bool tight_memory, FILE *out,
 	struct error *e)
 {
-	struct hint known;
-	const char *cell = csv_get(t, row, "dtype"),
-		   *dtype = dtype_words(cell, multiplies_tf32(csv_get(t, row, "gpu")), &known),
-		   *ckpt = csv_get(t, row, "act_ckpt");
-	if (!dtype)
-		return error_set(e, ST_INPUT, "dtype: '%.40s' is not known%s", cell, known.text);
-	if (check_words(t, row, e))
-		return e->status;
+	struct meaning attention, optimizer;
 	int64_t batch = whole(t, row, "global_batch_seqs", 0), dp = whole(t, row, "dp", 0),
 		micro = whole(t, row, "micro_batch_seqs", 0), accumulated = whole(t, row, "grad_accum", 0);
 	if (micro < 1 && accumulated > 0 && dp > 0)
 		micro = batch / (dp * accumulated);
 	if (batch < 1 || micro < 1)
 		return error_set(e, ST_INPUT, "the %s is not printed", batch < 1 ? "global batch" : "micro-batch");
-	const char *attention = csv_get(t, row, "attention");
-	/* torchtitan's selective checkpointing: every second block again, or op by op. */
-	const bool half = strcmp(ckpt, "half") == 0, by_op = strcmp(ckpt, "op") == 0;
-	if (half || by_op)
-		ckpt = half ? "full" : "selective";
-	fprintf(out,
-		"train:\n  stack: %s\n  global_batch: %" PRId64 "\n  micro_batch: %" PRId64
-		"\n  dtype: %s\n  attention: %s\n  recompute: %s\n",
-		f->bf16_stack[0] && is(t, row, "dtype", "bf16") ? f->bf16_stack : f->stack, batch, micro, dtype,
-		strncmp(attention, "flash", 5) == 0   ? "flash"
-		: strncmp(attention, "naive", 5) == 0 ? "naive"
-						      : f->attention,
-		*ckpt                          ? ckpt
-		: !recompute_by_fit(t, row, f) ? f->recompute
-		: tight_memory                 ? "full"
-					       : "none");
-	const char *optimizer = csv_get(t, row, "optimizer");
-	if (*optimizer)
-		fprintf(out, "  optimizer: %s\n",
-			optimizer_name(meant[word_of(optimizer, optimizers, COUNT(optimizers))]));
-	if (strcmp(attention, "flash1") == 0 || strcmp(attention, "flash2") == 0)
-		fprintf(out, "  attention_kernel: fa%c\n", attention[5]);
-	write_adapter(t, row, out);
-	if (by_op)
-		fprintf(out, "  recompute_modules: [op]\n");
-	if (half)
-		fprintf(out, "  recompute_layers: %" PRId64 "\n", whole(t, row, "n_layers", 2) / 2);
-	if (f->reduces_narrow && !*csv_get(t, row, "param_dtype"))
-		fprintf(out, "  reduce_dtype: %s\n", dtype);
+	if (cell_read(t, row, "attention", &attention, e) || cell_read(t, row, "optimizer", &optimizer, e))
+		return e->status;
+	fprintf(out, "train:\n  global_batch: %" PRId64 "\n  micro_batch: %" PRId64 "\n  attention: %s\n", batch, micro,
+		attention.value ? attention.value : f->attention);
+	write_more(&attention, out);
+	if (optimizer.value)
+		fprintf(out, "  optimizer: %s\n", optimizer.value);
 	if (*csv_get(t, row, "optimizer_bits"))
 		fprintf(out, "  optimizer_bits: %s\n", csv_get(t, row, "optimizer_bits"));
-	const char *kept = csv_get(t, row, "param_dtype"); /* gradients are kept and reduced so, too */
-	if (*kept)
-		fprintf(out, "  param_dtype: %s\n  grad_dtype: %s\n  reduce_dtype: %s\n", kept, kept, kept);
-	else if (f->half_weights && strcmp(dtype, "fp16") == 0)
-		fprintf(out, "  param_dtype: fp16\n  master_weights: true\n");
-	return ST_OK;
+	else
+		write_more(&optimizer, out);
+	write_adapter(t, row, out);
+	return write_formats(t, row, f, out, e) ? e->status : write_recompute(t, row, f, tight_memory, out, e);
 }
 
 static enum status write_parallel(const struct csv *t, size_t row, const struct framework *f, FILE *out,
 	struct error *e)
 {
-	struct hint known;
-	const char *sharding = csv_get(t, row, "sharding"), *strategy = strategy_words(sharding, &known);
+	struct meaning sharding, sequence_parallel;
 	int64_t tp = whole(t, row, "tp", 1), pp = whole(t, row, "pp", 1), vp = whole(t, row, "vp", 1),
 		cp = whole(t, row, "cp", 1), ep = whole(t, row, "ep", 1);
-	if (!strategy)
-		return error_set(e, ST_INPUT, "sharding: '%.40s' is not known%s", sharding, known.text);
+	if (cell_read(t, row, "sharding", &sharding, e) || cell_read(t, row, "seq_parallel", &sequence_parallel, e))
+		return e->status;
+	const char *strategy = sharding.value;
 	int64_t n = whole(t, row, "n_gpus", 0), replicas = tp * pp * cp > 0 ? n / (tp * pp * cp) : 0;
 	if (replicas * tp * pp * cp != n)
 		return error_set(e, ST_INPUT, "tp x pp x cp does not divide n_gpus");
@@ -280,9 +258,11 @@ static enum status write_parallel(const struct csv *t, size_t row, const struct 
 		: grad_op          ? "fsdp"
 				   : strategy,
 		replicas > 1 && grad_op ? "  reshard_after_forward: false\n" : "");
+	if (replicas > 1)
+		write_more(&sharding, out);
 	if (tp > 1)
 		fprintf(out, "  tensor: %" PRId64 "\n", tp);
-	if (tp > 1 && is(t, row, "seq_parallel", "true"))
+	if (tp > 1 && sequence_parallel.value && strcmp(sequence_parallel.value, "true") == 0)
 		fprintf(out, "  sequence_parallel: true\n");
 	if (pp > 1 && !*csv_get(t, row, "vp") && f->interleaves)
 		vp = whole(t, row, "n_layers", 1) % (5 * pp) == 0 ? 5 : 2;
@@ -306,9 +286,9 @@ static enum status write_config(const struct csv *t, size_t row, const struct fr
 {
 	size_t len = 0;
 	*text = NULL;
-	if (*csv_get(t, row, "adapter") && !is(t, row, "adapter", "LoRA"))
-		return error_set(e, ST_INPUT, "adapter: %.20s is not modelled yet (accepted: LoRA)",
-			csv_get(t, row, "adapter"));
+	const char *adapter = csv_get(t, row, "adapter");
+	if (*adapter && strcasecmp(adapter, "LoRA") != 0 && !is_quantized(t, row))
+		return error_set(e, ST_INPUT, "adapter: '%.20s' is not known (known: LoRA, QLoRA)", adapter);
 	int64_t experts, each;
 	if (*csv_get(t, row, "experts") && !experts_of(t, row, &experts, &each))
 		return error_set(e, ST_INPUT, "experts: '%.60s' is not known (accepted: 8 top 2)",
@@ -316,8 +296,9 @@ static enum status write_config(const struct csv *t, size_t row, const struct fr
 	FILE *out = memory_stream(text, &len);
 	if (!out)
 		return error_nomem(e, "a row's config");
-	write_model(t, row, f, out);
-	enum status st = write_train(t, row, f, tight_memory, out, e);
+	enum status st = write_model(t, row, f, out, e);
+	if (!st)
+		st = write_train(t, row, f, tight_memory, out, e);
 	if (!st)
 		st = write_parallel(t, row, f, out, e);
 	if (!memory_stream_close(out) && !st)

@@ -64,12 +64,17 @@ typedef VEC(struct judged) judged_rows;
 double judged_error(const struct judged *j);
 bool judged_covered(const struct judged *j); /* whether the measurement lies in the predicted interval */
 
-/* ---- words of a table in terms of the config (words.c) ---- */
+/* ---- words of a table in terms of the config (cells.c) ---- */
 
-/* Of `sharding` and `dtype`; NULL: unknown, and *known has what a message says of the known words. tf32: the GPU
- * multiplies so, as Ampere and later do. */
-const char *strategy_words(const char *sharding, struct hint *known);
-const char *dtype_words(const char *cell, bool tf32, struct hint *known);
+/* A word of the config, and a further key: "fp8" and "fp8_recipe: rowwise". NULL: not said. */
+struct meaning {
+	const char *value, *more;
+};
+/* Reads a cell of sharding, dtype, optimizer, attention, act_ckpt, mlp or seq_parallel. A blank cell has its column's
+ * default. ST_INPUT: an unknown word, with the known ones. */
+enum status cell_read(const struct csv *t, size_t row, const char *column, struct meaning *out, struct error *e);
+
+/* Whether the GPU multiplies in tf32, as Ampere and later do (words.c). */
 bool multiplies_tf32(const char *gpu);
 
 /* ---- predicting (step_row.c) ---- */

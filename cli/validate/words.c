@@ -1,43 +1,14 @@
-/* Maps the words of published tables to systems and keys; those of software: step/framework.h. */
-#include <assert.h>
-#include <ctype.h>
+/* Maps the machines of published tables to systems. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
 #include "base/paths.h"
+#include "base/phrase.h"
 #include "base/suggest.h"
 #include "cli/validate/validate.h"
 #include "topology/catalogue/device.h"
-
-/* ---- single words ---- */
-
-#define PAIRS_MAX 16
-
-/* Returns the second word of the pair whose first is the cell; where there is none, *known has what a message says of
- * the known ones. */
-static const char *second(const char *const (*pairs)[2], size_t n, const char *cell, struct hint *known)
-{
-	const char *firsts[PAIRS_MAX];
-	size_t count = 0;
-	for (size_t i = 0; i < n; i++) {
-		if (suggest_same(cell, pairs[i][0]))
-			return pairs[i][1];
-		if (*pairs[i][0])
-			firsts[count++] = pairs[i][0];
-	}
-	*known = suggest_known(cell, firsts, count);
-	return NULL;
-}
-
-const char *strategy_words(const char *sharding, struct hint *known)
-{
-	static const char *const words[][2] = {{"", "ddp"}, {"none", "ddp"}, {"ddp", "ddp"}, {"zero1", "zero1"},
-		{"zero2", "zero2"}, {"zero3", "fsdp"}, {"fsdp", "fsdp"}, {"zero3/fsdp", "fsdp"}, {"hsdp", "hsdp"}};
-	static_assert(COUNT(words) <= PAIRS_MAX, "room for the words");
-	return second(words, COUNT(words), sharding, known);
-}
 
 bool multiplies_tf32(const char *gpu)
 {
@@ -48,56 +19,63 @@ bool multiplies_tf32(const char *gpu)
 	return true;
 }
 
-const char *dtype_words(const char *cell, bool tf32, struct hint *known)
-{
-	static const char *const words[][2] = {{"", "bf16"}, {"bf16", "bf16"}, {"fp16", "fp16"}, {"tf32", "tf32"},
-		{"fp32", "fp32"}, {"fp32/tf32", NULL}, {"fp8", "fp8"}, {"mxfp8", "mxfp8"}, {"nvfp4", "nvfp4"}};
-	static_assert(COUNT(words) <= PAIRS_MAX, "room for the words");
-	if (strcmp(cell, "fp32/tf32") == 0)
-		return tf32 ? "tf32" : "fp32";
-	return second(words, COUNT(words), cell, known);
-}
-
 /* ---- machines ---- */
 
 /* GPUs whose names in tables name no product of the catalogue by themselves. */
 static const char *const gpus[][3] = {
 	/* gpu, how gpu_variant begins, id */
-	{"GB200", "NVL72", "gb200"},
-	{"GB300", "NVL72", "gb300"},
-	{"B200", "SXM", "b200"},
-	{"B300", "SXM", "b300"},
+	{"GB200", "", "gb200"},
+	{"GB300", "", "gb300"},
+	{"B200", "", "b200"},
+	{"B300", "", "b300"},
 	{"V100", "SXM2 32GB", "v100-sxm-32"},
 	{"V100", "SXM3 32GB", "v100-sxm-32"},
 	{"V100", "SXM2 16GB", "v100-sxm-16"},
 };
 
-static enum status unknown_gpu(const char *gpu, const char *variant, struct error *e)
+/* Takes the name of a file of the catalogue ("TPU v6e" is tpu-v6e), or refuses. */
+static enum status gpu_by_file(const char *gpu, const char *variant, char id[DEVICE_ID], struct error *e)
 {
 	char **names = NULL;
 	size_t n = 0;
 	enum status st = path_catalogue_names("gpus", &names, &n, e);
-	if (!st)
+	for (size_t i = 0; i < n && !*variant && !id[0]; i++)
+		if (phrase_match(names[i], gpu, true))
+			snprintf(id, DEVICE_ID, "%s", names[i]);
+	if (!st && !id[0])
 		st = error_set(e, ST_INPUT, "gpu: the catalogue does not know the %s%s%s%s", gpu, *variant ? " " : "",
 			variant, suggest(gpu, (const char *const *)names, n, "list gpus").text);
 	path_names_free(names, n);
 	return st;
 }
 
-static enum status gpu_words(const char *gpu, const char *variant, char id[DEVICE_ID], struct error *e)
+/* The form that a GPU's links tell: only modules have NVLink without a bridge. */
+static const char *form_of(const char *intra)
 {
-	char shown[160], plain[96];
+	const bool linked = strncmp(intra, "NVLink", 6) == 0 || strncmp(intra, "NVSwitch", 8) == 0;
+	return linked && !strstr(intra, "bridge") ? "SXM" : strncmp(intra, "PCIe", 4) == 0 ? "PCIe" : "";
+}
+
+static enum status gpu_words(const char *gpu, const char *variant, const char *intra, char id[DEVICE_ID],
+	struct error *e)
+{
+	char plain[96], shown[2][160] = {"", ""};
+	enum status st = ST_OK;
 	for (size_t i = 0; i < COUNT(gpus); i++)
 		if (strcmp(gpu, gpus[i][0]) == 0 && strncmp(variant, gpus[i][1], strlen(gpus[i][1])) == 0) {
 			strcpy(id, gpus[i][2]);
 			return ST_OK;
 		}
 	snprintf(plain, sizeof plain, "%.*s", (int)strcspn(variant, "("), variant); /* "SXM 40GB (AWS p4d)" */
-	snprintf(shown, sizeof shown, "%s %s", gpu, plain);
-	enum status st = device_by_shown_name(shown, 0, id, e);
-	if (!st && !id[0] && strncmp(plain, "PCIe", 4) == 0) /* a card that has no other form is not called one */
-		st = device_by_shown_name(gpu, 0, id, e);
-	return st || id[0] ? st : unknown_gpu(gpu, variant, e);
+	snprintf(shown[0], sizeof shown[0], "%s %s", gpu, plain);
+	if (strncmp(plain, "PCIe", 4) == 0) /* a card that has no other form is not called one */
+		snprintf(shown[1], sizeof shown[1], "%s", gpu);
+	else if (!strstr(shown[0], "SXM") && !strstr(shown[0], "PCIe"))
+		snprintf(shown[1], sizeof shown[1], "%s %s %s", gpu, form_of(intra), plain);
+	for (size_t i = 0; i < COUNT(shown) && !st && !id[0]; i++)
+		if (shown[i][0])
+			st = device_by_shown_name(shown[i], 0, id, e);
+	return st || id[0] ? st : gpu_by_file(gpu, variant, id, e);
 }
 
 /* One NIC a GPU, as the vendors' own machines of that generation have them: where rows do not print the network. */
@@ -145,9 +123,9 @@ static bool board_of_four(const struct csv *t, size_t row, const char *id)
 enum status system_words(const struct csv *t, size_t row, struct row_system *out, struct error *e)
 {
 	const char *intra = csv_get(t, row, "interconnect_intra"), *inter = csv_get(t, row, "interconnect_inter");
-	char id[DEVICE_ID], nic[64];
+	char id[DEVICE_ID] = "", nic[64];
 	int64_t n = atoll(csv_get(t, row, "n_gpus")), host = atoll(csv_get(t, row, "gpus_per_node"));
-	enum status st = gpu_words(csv_get(t, row, "gpu"), csv_get(t, row, "gpu_variant"), id, e);
+	enum status st = gpu_words(csv_get(t, row, "gpu"), csv_get(t, row, "gpu_variant"), intra, id, e);
 	if (st)
 		return st;
 	if (n < 1)
@@ -190,7 +168,7 @@ static enum status collective_gpu(const char *gpu, bool nvswitch, char id[DEVICE
 			return ST_OK;
 		}
 	enum status st = device_by_shown_name(gpu, 0, id, e);
-	return st || id[0] ? st : unknown_gpu(gpu, "", e);
+	return st || id[0] ? st : gpu_by_file(gpu, "", id, e);
 }
 
 /* "2.19.3" -> 21903 */

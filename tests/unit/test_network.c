@@ -49,6 +49,10 @@ static void test_forms(void)
 		{"IB/RoCE (rate not printed)", 0, 0},
 		{"EFA (AWS p5)", 0, 0},
 		{"8x", 0, 0},
+		{"Slingshot 4x200", 4, 200},
+		{"RoCEv2 8 x 100", 8, 100},
+		{"8x NDR400", 8, 400},
+		{"2x 16 cores", 0, 0},
 		{"0 Gbps", 0, 0},
 		{"H100 80 GB", 0, 0},
 	};
@@ -67,7 +71,8 @@ static void test_fabrics(void)
 	static const char *const words[][3] = {{"", "8x IB NDR 400Gbps", "infiniband"}, {"", "EFA 32x100Gbps", "efa"},
 		{"", "2x Slingshot", "slingshot"}, {"", "4x100Gbps RoCE/node", "roce"}, {"tcp", "2x Slingshot", "tcp"},
 		{"", "25Gbps/node TCP", "tcp"}, {"", "8x TCPXO 200Gbps/node", "tcpxo"},
-		{"", "4x TCPX 200Gbps/node", "tcpx"}, {"slingshot-polaris", "2x Slingshot", "slingshot-polaris"}};
+		{"", "4x TCPX 200Gbps/node", "tcpx"}, {"slingshot-polaris", "2x Slingshot", "slingshot-polaris"},
+		{"", "Infiniband HDR", "infiniband"}, {"", "8x400G RoCEv2", "roce"}, {"", "GPUDirect-TCPX", "tcpx"}};
 	for (size_t i = 0; i < COUNT(words); i++) {
 		const char *found = network_fabric(words[i][0], words[i][1]);
 		struct network_spec n;
@@ -75,6 +80,7 @@ static void test_fabrics(void)
 		CU_ASSERT_EQUAL(network_load(found, &n, NULL), ST_OK);
 	}
 	CU_ASSERT_PTR_NULL(network_fabric("", "400Gbps/GPU"));
+	CU_ASSERT_PTR_NULL(network_fabric("", "Fibre"));
 }
 
 UNIT_MAIN("network", {"counts times rates", test_forms}, {"fabrics", test_fabrics})

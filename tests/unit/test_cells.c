@@ -1,0 +1,127 @@
+/* Words of the columns of tables, and the GPUs that rows name. */
+#include "base/array.h"
+#include "tests/unit/harness.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/validate/validate.h"
+
+/* Makes a table of one row. The caller frees it. */
+static struct csv table(const char *columns, const char *cells)
+{
+	struct csv t;
+	struct error e = {0};
+	char *text = malloc(512);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(text);
+	snprintf(text, 512, "%s\n%s\n", columns, cells);
+	CU_ASSERT_EQUAL_FATAL(csv_parse(text, strlen(text), "table", &t, &e), ST_OK);
+	return t;
+}
+
+static struct csv row_with(const char *column, const char *cell)
+{
+	char header[64], row[64];
+	snprintf(header, sizeof header, "id,%s", column);
+	snprintf(row, sizeof row, "x,%s", cell);
+	return table(header, row);
+}
+
+static const char *or_none(const char *text) { return text ? text : "-"; }
+
+static void test_words(void)
+{
+	static const char *const cells[][4] = {
+		/* column, cell, word of the config, further key */
+		{"sharding", "", "ddp", "-"},
+		{"sharding", "ZeRO-3", "fsdp", "-"},
+		{"sharding", "full_shard", "fsdp", "-"},
+		{"sharding", "SHARD_GRAD_OP", "fsdp", "reshard_after_forward: false"},
+		{"sharding", "zero1 (distributed optimizer)", "zero1", "-"},
+		{"dtype", "", "bf16", "-"},
+		{"dtype", "BFloat16", "bf16", "-"},
+		{"dtype", "float8 rowwise", "fp8", "fp8_recipe: rowwise"},
+		{"dtype", "FP8-CS", "fp8", "fp8_recipe: tensorwise"},
+		{"dtype", "FP8-MX", "mxfp8", "-"},
+		{"optimizer", "", "-", "-"},
+		{"optimizer", "AdamW (fused)", "adamw", "-"},
+		{"optimizer", "paged_adamw_8bit", "adamw", "optimizer_bits: 8"},
+		{"optimizer", "8-bit AdamW", "adamw", "optimizer_bits: 8"},
+		{"attention", "flash2", "flash", "attention_kernel: fa2"},
+		{"attention", "FlashAttention-3", "flash", "attention_kernel: fa3"},
+		{"attention", "flash (cuDNN/TE)", "flash", "-"},
+		{"attention", "naive (fused softmax)", "naive", "-"},
+		{"attention", "SDPA", "flash", "-"},
+		{"attention", "eager", "naive", "-"},
+		{"act_ckpt", "", "-", "-"},
+		{"act_ckpt", "True", "full", "-"},
+		{"act_ckpt", "selective op", "op", "-"},
+		{"act_ckpt", "half", "half", "-"},
+		{"mlp", "squared-relu", "squared_relu", "-"},
+		{"mlp", "SiLU", "swiglu", "-"},
+		{"seq_parallel", "TRUE", "true", "-"},
+	};
+	for (size_t i = 0; i < COUNT(cells); i++) {
+		struct meaning m;
+		struct error e = {0};
+		struct csv t = row_with(cells[i][0], cells[i][1]);
+		CU_ASSERT_EQUAL_FATAL(cell_read(&t, 0, cells[i][0], &m, &e), ST_OK);
+		CU_ASSERT_STRING_EQUAL(or_none(m.value), cells[i][2]);
+		CU_ASSERT_STRING_EQUAL(or_none(m.more), cells[i][3]);
+		csv_free(&t);
+	}
+}
+
+/* A word that would change the time is never taken for a shorter one. */
+static void test_unknown(void)
+{
+	static const char *const cells[][3] = {{"sharding", "zero++", "zero"}, {"dtype", "bf16+fp8", "bf16"},
+		{"dtype", "int8", "known: bf16"}, {"optimizer", "Shampoo", "known: adam"},
+		{"attention", "ring", "known: flash, naive"}, {"act_ckpt", "1/2", "known: none"}};
+	for (size_t i = 0; i < COUNT(cells); i++) {
+		struct meaning m;
+		struct error e = {0};
+		struct csv t = row_with(cells[i][0], cells[i][1]);
+		CU_ASSERT_EQUAL(cell_read(&t, 0, cells[i][0], &m, &e), ST_INPUT);
+		CU_ASSERT_PTR_NOT_NULL(strstr(e.text, cells[i][1]));
+		CU_ASSERT_PTR_NOT_NULL(strstr(e.text, cells[i][2]));
+		csv_free(&t);
+	}
+}
+
+static void test_gpus(void)
+{
+	static const char *const gpus[][4] = {
+		/* gpu, gpu_variant, interconnect_intra, how the line begins; "": refused */
+		{"H100", "SXM 80GB", "", "gpu:8 h100-sxm"},
+		{"H100", "", "NVLink", "gpu:8 h100-sxm"},
+		{"H100", "80GB", "NVLink4 NVSwitch", "gpu:8 h100-sxm"},
+		{"H100", "", "PCIe", "gpu:8 h100-pcie pcie"},
+		{"H100", "", "", ""}, /* a module or a card */
+		{"A100-SXM4-80GB", "", "", "gpu:8 a100-sxm-80"},
+		{"A100", "", "NVLink", ""}, /* of 40 or 80 GB */
+		{"A100", "40GB", "NVLink", "gpu:8 a100-sxm-40"},
+		{"B200", "192GB", "NVLink", "gpu:8 b200"},
+		{"TPU v6e", "", "ICI", "gpu:8 tpu-v6e"},
+		{"Gaudi2", "", "", "gpu:8 gaudi2"},
+		{"A6000", "", "PCIe", "gpu:8 rtx-a6000 pcie"},
+		{"RTX 4090", "PCIe 24GB", "PCIe4", "gpu:8 rtx4090 pcie"},
+	};
+	for (size_t i = 0; i < COUNT(gpus); i++) {
+		char row[128];
+		struct row_system s = {.line = ""};
+		struct error e = {0};
+		snprintf(row, sizeof row, "%s,%s,%s,8,8", gpus[i][0], gpus[i][1], gpus[i][2]);
+		struct csv t = table("gpu,gpu_variant,interconnect_intra,n_gpus,gpus_per_node", row);
+		const bool refused = !*gpus[i][3];
+		CU_ASSERT_EQUAL(system_words(&t, 0, &s, &e), refused ? ST_INPUT : ST_OK);
+		if (strncmp(s.line, gpus[i][3], strlen(gpus[i][3])) != 0) {
+			fprintf(stderr, "%s %s: %s %s\n", gpus[i][0], gpus[i][1], s.line, e.text);
+			CU_FAIL("another machine");
+		}
+		csv_free(&t);
+	}
+}
+
+UNIT_MAIN("cells", {"words", test_words}, {"unknown words", test_unknown}, {"gpus", test_gpus})
