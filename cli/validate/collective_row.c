@@ -66,7 +66,9 @@ static enum status collective_of(const char *word, enum collective *out, struct 
 	const char *known[COLL_OF_GROUPS];
 	for (int i = 0; i < COLL_OF_GROUPS; i++)
 		known[i] = collective_name((enum collective)i);
-	*out = (enum collective)suggest_find(word, known, COUNT(known));
+	*out = 0;
+	while (*out < COLL_OF_GROUPS && !suggest_same(word, known[*out])) /* all_reduce, AllReduce */
+		++*out;
 	return *out < COLL_OF_GROUPS ? ST_OK
 	                             : error_set(e, ST_INPUT, "collective: '%.40s' is not known%s", word,
 					       suggest_known(word, known, COUNT(known)).text);

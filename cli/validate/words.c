@@ -52,7 +52,7 @@ static enum status gpu_by_file(const char *gpu, const char *variant, char id[DEV
 /* The form that a GPU's links tell: only modules have NVLink without a bridge. */
 static const char *form_of(const char *intra)
 {
-	const bool linked = strncmp(intra, "NVLink", 6) == 0 || strncmp(intra, "NVSwitch", 8) == 0;
+	const bool linked = strstr(intra, "NVLink") || strstr(intra, "NVSwitch") || strstr(intra, "SXM");
 	return linked && !strstr(intra, "bridge") ? "SXM" : strncmp(intra, "PCIe", 4) == 0 ? "PCIe" : "";
 }
 
@@ -150,26 +150,13 @@ enum status system_words(const struct csv *t, size_t row, struct row_system *out
 
 /* ---- tables of collectives ---- */
 
-/* Hosts by the words of the column intra; the first whose word is there. */
+/* Hosts by the words of the column intra; the first whose word is there. joined "": as the catalogue has the GPU. */
 static const struct {
 	const char *word, *joined;
 	int64_t gpus; /* of a host; 0: as many as ran */
-} boxes[] = {{"4-GPU all-to-all", "mesh", 4}, {"NVSwitch", "nvswitch", 8}, {"bridge", "bridge", 0},
-	{"PCIe", "pcie", 0}};
-
-/* Names that are several products, by how the rows' GPUs are joined. */
-static const char *const sxm_gpus[][2] = {{"H100 80GB", "h100-sxm"}, {"H200", "h200-sxm"}, {"B200", "b200"}};
-
-static enum status collective_gpu(const char *gpu, bool nvswitch, char id[DEVICE_ID], struct error *e)
-{
-	for (size_t i = 0; i < COUNT(sxm_gpus) && nvswitch; i++)
-		if (strcmp(gpu, sxm_gpus[i][0]) == 0) {
-			strcpy(id, sxm_gpus[i][1]);
-			return ST_OK;
-		}
-	enum status st = device_by_shown_name(gpu, 0, id, e);
-	return st || id[0] ? st : gpu_by_file(gpu, "", id, e);
-}
+} boxes[] = {{"4-GPU all-to-all", "mesh", 4}, {"NVL72", "", 0}, {"NVSwitch", "nvswitch", 8}, {"bridge", "bridge", 0},
+	{"PCIe", "pcie", 0}, {LOG_INTRA, "", 0}, {"NVLink", "", 0}, {"SXM", "", 0}, {"xGMI", "", 0},
+	{"Infinity Fabric", "", 0}, {"ICI", "", 0}};
 
 /* "2.19.3" -> 21903 */
 static int version_words(const char *cell)
@@ -184,7 +171,7 @@ enum status collective_words(const struct csv *t, size_t row, struct collective_
 {
 	const char *intra = csv_get(t, row, "intra"), *inter = csv_get(t, row, "inter"),
 		   *fabric = network_fabric(csv_get(t, row, "fabric"), inter);
-	char id[DEVICE_ID], nic[64] = "";
+	char id[DEVICE_ID] = "", nic[64] = "";
 	size_t box = 0, n_boxes = COUNT(boxes);
 	*out = (struct collective_run){.ranks = atoll(csv_get(t, row, "n_gpus")),
 		.hosts = atoll(csv_get(t, row, "n_nodes")),
@@ -200,21 +187,24 @@ enum status collective_words(const struct csv *t, size_t row, struct collective_
 		out->network = out->hosts > 1 ? NETWORK_NAMED : NETWORK_NONE;
 		return ST_OK;
 	}
-	const bool as_sold = strcmp(intra, LOG_INTRA) == 0;
-	while (!as_sold && box < n_boxes && !strstr(intra, boxes[box].word))
+	while (box < n_boxes && !strstr(intra, boxes[box].word))
 		box++;
-	if (!as_sold && box == n_boxes) {
+	if (box == n_boxes) {
 		const char *known[COUNT(boxes)];
 		for (size_t i = 0; i < n_boxes; i++)
 			known[i] = boxes[i].word;
 		return error_set(e, ST_INPUT, "intra: '%.60s' is not known%s", intra,
 			suggest_known(intra, known, n_boxes).text);
 	}
-	const char *joined = as_sold ? "" : boxes[box].joined;
-	enum status st = collective_gpu(csv_get(t, row, "gpu"), strcmp(joined, "nvswitch") == 0, id, e);
+	enum status st = gpu_words(csv_get(t, row, "gpu"), "", intra, id, e);
 	if (st)
 		return st;
-	int64_t of_box = !as_sold && boxes[box].gpus > 0 ? boxes[box].gpus : out->per_host;
+	if (strstr(intra, "NVL72") && out->ranks % domain_of(out->ranks) == 0) {
+		out->per_host = domain_of(out->ranks); /* hosts are trays; their GPUs are one NVLink domain */
+		out->hosts = out->ranks / out->per_host;
+	}
+	const char *joined = boxes[box].joined;
+	const int64_t of_box = boxes[box].gpus > 0 ? boxes[box].gpus : out->per_host;
 	if (out->hosts > 1)
 		out->network = nic_words(t, row, inter, of_box, id, nic);
 	snprintf(out->line, sizeof out->line, "gpu:%" PRId64 " %s %s %s%s%s", of_box, id, joined, nic,

@@ -42,8 +42,8 @@ Tables of published measurements. Collectives are recognised by their columns; e
        1  not predicted: gpu: the catalogue does not know the RTX 2080 Ti (nearest:  rtx2080ti-001
           rtx3080)
        3  a broken host path: 2.2 GB/s                                               rtx4090-001
-       2  not predicted: intra: '' is not known (known: 4-GPU all-to-all, NVSwitch,  stas-arb-001
-          bridge, PCIe)
+       2  not predicted: intra: '' is not known (known: 4-GPU all-to-all, NVL72,     stas-arb-001
+          NVSwitch, bridge, PCIe, as sold, NVLink, SXM, xGMI, Infinity Fabric, ICI)
       21  means over jobs of a shared cluster, one size                              us-comm-allreduce
 
 The best of each machine, collective, ranks and size, and the choice that is behind a figure, stand in the JSON:
@@ -57,12 +57,12 @@ The best of each machine, collective, ranks and size, and the choice that is beh
 
 A word that is not known is the row's reason, not the end:
 
-    $ printf 'id,collective,gpu,n_gpus,n_nodes,intra,inter,nccl_version,bytes,dtype,time_us_outofplace\na-1,all_reduce,H100 80GB,8,1,NVLink4 NVSwitch,,,1048576,float,50\na-2,all_reduce,FOO 9,8,1,NVLink4 NVSwitch,,,1048576,float,50\na-3,allreduce,H100 80GB,8,1,NVLink4 NVSwitch,,,1048576,float,50\n' > t.csv
+    $ printf 'id,collective,gpu,n_gpus,n_nodes,intra,inter,nccl_version,bytes,dtype,time_us_outofplace\na-1,all_reduce,H100 80GB,8,1,NVLink4 NVSwitch,,,1048576,float,50\na-2,all_reduce,FOO 9,8,1,NVLink4 NVSwitch,,,1048576,float,50\na-3,reduce,H100 80GB,8,1,NVLink4 NVSwitch,,,1048576,float,50\n' > t.csv
     > stepsim validate t.csv -q | sed '1,/^rows/d'
     -------------------------------------------------------------------------------------------------
        1  not predicted: gpu: the catalogue does not know the FOO 9 (`stepsim list gpus` lists  a-2
           them)
-       1  not predicted: collective: 'allreduce' is not known (nearest: all_reduce; known:      a-3
+       1  not predicted: collective: 'reduce' is not known (nearest: reduce_scatter; known:     a-3
           all_reduce, all_gather, reduce_scatter, broadcast, alltoall, sendrecv)
 
 Cards that have no other form need no "PCIe" in their name, half-precision BERT reduces fp16 gradients, and a GPU without tf32 runs such rows in fp32:
@@ -105,7 +105,7 @@ The column `framework` begins with a name of a stack (`stepsim list stacks`); wh
     "attention: 'sparse' is not known (known: flash, naive)"
     gpu: the catalogue does not know the A1OO SXM 80GB (`stepsim list gpus` lists them)
     $ printf 'id,collective,gpu,n_gpus,n_nodes,intra,inter,nccl_version,bytes,dtype,time_us_outofplace\na-1,all_reduce,H100 80GB,8,1,NVSwatch,,,1048576,float,50\n' >t.csv; stepsim validate t.csv --csv - | tail -n 1 | grep -o 'intra.*'
-    intra: 'NVSwatch' is not known (nearest: NVSwitch; known: 4-GPU all-to-all, NVSwitch, bridge, PCIe)",3.670016e+10
+    intra: 'NVSwatch' is not known (nearest: NVSwitch; known: 4-GPU all-to-all, NVL72, NVSwitch, bridge, PCIe, as sold, NVLink, SXM, xGMI, Infinity Fabric, ICI)",3.670016e+10
 
 A config takes the names as well, and says which file it is:
 

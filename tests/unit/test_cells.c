@@ -124,4 +124,29 @@ static void test_gpus(void)
 	}
 }
 
-UNIT_MAIN("cells", {"words", test_words}, {"unknown words", test_unknown}, {"gpus", test_gpus})
+/* Tables of collectives: GPUs by their links, racks as one domain. */
+static void test_collectives(void)
+{
+	static const struct {
+		const char *cells, *line;
+		int64_t hosts;
+	} rows[] = {
+		{"H100,16,2,NVLink4 NVSwitch,8x400Gb/s IB", "gpu:8 h100-sxm nvswitch nic:8x400Gb/s", 2},
+		{"GB200,64,16,NVLink5 NVL72,", "gpu:64 gb200", 1},
+		{"GB200,144,36,NVL72,", "gpu:72 gb200", 2},
+		{"MI300X,8,1,xGMI,", "gpu:8 mi300x", 1},
+		{"H100 80GB,2,1,PCIe,", "gpu:2 h100-pcie pcie", 1},
+	};
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		struct collective_run r;
+		struct error e = {0};
+		struct csv t = table("gpu,n_gpus,n_nodes,intra,inter", rows[i].cells);
+		CU_ASSERT_EQUAL(collective_words(&t, 0, &r, &e), ST_OK);
+		CU_ASSERT_EQUAL(strncmp(r.line, rows[i].line, strlen(rows[i].line)), 0);
+		CU_ASSERT_EQUAL(r.hosts, rows[i].hosts);
+		csv_free(&t);
+	}
+}
+
+UNIT_MAIN("cells", {"words", test_words}, {"unknown words", test_unknown}, {"gpus", test_gpus},
+	{"collectives", test_collectives})
