@@ -9,11 +9,12 @@ static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 /* Returns the forward passes before the first backward pass. */
 static int64_t warm_up(const struct schedule_shape *s, int64_t stage)
 {
-	int64_t later = s->stages - 1 - stage, all = s->chunks * s->micro_batches;
-	if (schedule_traits[s->kind].all_in_flight)
+	const struct schedule_traits *t = &schedule_traits[s->kind];
+	const int64_t later = s->stages - 1 - stage, all = s->chunks * s->micro_batches;
+	if (t->all_in_flight)
 		return all;
-	return least(s->ahead + (schedule_traits[s->kind].grouped ? 2 * later + (s->chunks - 1) * s->stages : later),
-		all);
+	const int64_t each = t->grouped && !t->splits_backward ? 2 : 1;
+	return least(s->ahead + each * later + (s->chunks - 1) * s->stages, all);
 }
 
 int64_t schedule_first_in_flight(const struct schedule_shape *s)

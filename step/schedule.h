@@ -14,6 +14,9 @@
  *   zero_bubble  1f1b with B and W apart: W of micro-batch j follows B of micro-batch j + i. The last i W stand at the
  *                end, where 1f1b waits (ZB-H1: Qi et al. 2023, arXiv:2401.10241, section 2; as in
  *                sail-sg/zero-bubble-pipeline-parallelism).
+ *   interleaved_zb
+ *                interleaved with B and W apart as in zero_bubble. One F a stage ahead is enough, not two: min((p - 1 -
+ *                i) + (v - 1) p, v m) F come first (ScheduleInterleavedZeroBubble of torch/distributed/pipelining).
  *   zbv          Two chunks a stage, placed as a V (schedule_place), with B and W apart (V-ZB: Qi et al. 2024,
  *                arXiv:2405.15362, section 3; phases as torch.distributed.pipelining's ScheduleZBVZeroBubble):
  *                1. 2 (p - i) - 1 F of chunk 0, i F of each chunk in turn, p - i times F B W of chunk 1
@@ -54,6 +57,7 @@
 	X(1F1B, "1f1b", 1, 1, false, false, false, false, false) \
 	X(INTERLEAVED, "interleaved", 2, INT64_MAX, false, false, false, true, true) \
 	X(ZERO_BUBBLE, "zero_bubble", 1, 1, true, false, false, false, false) \
+	X(INTERLEAVED_ZB, "interleaved_zb", 2, INT64_MAX, true, false, false, true, false) \
 	X(ZBV, "zbv", 2, 2, true, true, false, false, false) \
 	X(DUALPIPEV, "dualpipev", 2, 2, true, true, false, false, true)
 

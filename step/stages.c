@@ -17,30 +17,80 @@ static int64_t before_by_cost(const struct model *m, int64_t parts, int64_t part
 	return i;
 }
 
+static int64_t parts_of(const struct config *c) { return c->parallel.pipeline * c->parallel.virtual_stages; }
+
+struct counted_ends stages_counted_ends(const struct config *c)
+{
+	const int64_t parts = parts_of(c), layers = c->model.layers;
+	const bool fits = c->stack.stage_split == SPLIT_ENDS && layers % parts != 0 && (layers + 2) % parts == 0;
+	if (parts == 1)
+		return (struct counted_ends){0, 0};
+	switch (c->parallel.count_ends) {
+	case ENDS_EMBEDDING: return (struct counted_ends){1, 0};
+	case ENDS_HEAD: return (struct counted_ends){0, 1};
+	case ENDS_BOTH: return (struct counted_ends){1, 1};
+	case ENDS_AUTO: return (struct counted_ends){fits, fits};
+	case ENDS_NONE:
+	case ENDS_COUNT: break;
+	}
+	return (struct counted_ends){0, 0};
+}
+
+bool stages_by_hand(const struct config *c)
+{
+	const struct parallel *p = &c->parallel;
+	return p->n_layers_per_stage > 0 || p->first_stage_layers != AUTO || p->last_stage_layers != AUTO ||
+	       p->count_ends > ENDS_NONE;
+}
+
+void stages_forget(struct parallel *p)
+{
+	p->n_layers_per_stage = 0;
+	p->first_stage_layers = p->last_stage_layers = AUTO;
+}
+
+int64_t stages_middle_layers(const struct config *c, int64_t *stages)
+{
+	const struct parallel *p = &c->parallel;
+	const bool first = p->first_stage_layers != AUTO, last = p->last_stage_layers != AUTO;
+	*stages = p->pipeline - first - last;
+	return c->model.layers - (first ? p->first_stage_layers : 0) - (last ? p->last_stage_layers : 0);
+}
+
+/* Returns the layers of a part that the user names, or whose stage the user names. */
+static int64_t given_layers(const struct config *c, int64_t part)
+{
+	const struct parallel *p = &c->parallel;
+	const int64_t stage = part % p->pipeline;
+	int64_t stages, layers = stages_middle_layers(c, &stages);
+	if (p->n_layers_per_stage > 0)
+		return p->layers_per_stage[part];
+	if (stage == 0 && p->first_stage_layers != AUTO)
+		return p->first_stage_layers / p->virtual_stages;
+	if (stage == p->pipeline - 1 && p->last_stage_layers != AUTO)
+		return p->last_stage_layers / p->virtual_stages;
+	return layers / stages / p->virtual_stages;
+}
+
 /* Returns the number of blocks in the parts before `part`. */
 static int64_t before(const struct config *c, int64_t part)
 {
 	const struct parallel *p = &c->parallel;
-	int64_t parts = p->pipeline * p->virtual_stages, layers = c->model.layers, sum = 0;
+	const int64_t parts = parts_of(c), layers = c->model.layers;
+	const struct counted_ends ends = stages_counted_ends(c);
+	int64_t sum = 0;
 	if (part == parts)
 		return layers;
-	if (p->n_layers_per_stage > 0) {
+	if (p->n_layers_per_stage > 0 || p->first_stage_layers != AUTO || p->last_stage_layers != AUTO) {
 		for (int64_t i = 0; i < part; i++)
-			sum += p->layers_per_stage[i];
+			sum += given_layers(c, i);
 		return sum;
 	}
-	if (stages_count_ends(c))
-		return part * ((layers + 2) / parts) - (part > 0);
+	if (ends.embedding || ends.head)
+		return part * ((layers + ends.embedding + ends.head) / parts) - (part > 0 ? ends.embedding : 0);
 	if (c->stack.stage_split == SPLIT_COST)
 		return before_by_cost(&c->model, parts, part);
 	return part * (layers / parts) + (part < layers % parts ? part : layers % parts);
-}
-
-bool stages_count_ends(const struct config *c)
-{
-	int64_t parts = c->parallel.pipeline * c->parallel.virtual_stages;
-	return c->stack.stage_split == SPLIT_ENDS && parts > 1 && c->model.layers % parts != 0 &&
-	       (c->model.layers + 2) % parts == 0;
 }
 
 struct stage_part stage_part(const struct config *c, int64_t stage, int64_t chunk)

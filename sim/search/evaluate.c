@@ -10,6 +10,7 @@
 #include "sim/engine/fold.h"
 #include "sim/engine/stragglers.h"
 #include "sim/engine/summary.h"
+#include "step/stages.h"
 
 /* ---- memory of pieces: a tree by a 128-bit hash of all that they depend on ---- */
 
@@ -134,8 +135,8 @@ bool evaluator_folds(const struct evaluator *v, const struct config *c)
 	const bool paced = c->data.load_time_s > 0 || c->train.sync_every > 0 || c->train.launch_blocking ||
 	                   c->train.expert_loop;
 	return links && !v->m->device.is_host && !paced && !groups && c->train.offload == OFF_NONE &&
-	       !schedule_splits_backward(c->parallel.schedule) && c->parallel.n_layers_per_stage == 0 &&
-	       !layers_differ(c) && !stages_differ(c);
+	       !schedule_splits_backward(c->parallel.schedule) && !stages_by_hand(c) && !layers_differ(c) &&
+	       !stages_differ(c);
 }
 
 /* ---- what both ways of putting together need ---- */

@@ -186,7 +186,7 @@ static void short_config(const struct config *c, int64_t layers, struct config *
 	p->data = p->shard = pieces_replicas(c);
 	out->train.global_batch = c->train.micro_batch * p->data;
 	p->schedule = SCHED_1F1B;
-	p->n_layers_per_stage = 0;
+	stages_forget(p);
 	out->ranks = p->tensor * p->context * p->data;
 }
 

@@ -3,6 +3,7 @@
 
 #include "step/inputs.h"
 #include "step/layout.h"
+#include "step/stages.h"
 
 double line_at(struct line l, int64_t layers) { return l.base + l.per_layer * (double)layers; }
 
@@ -20,7 +21,7 @@ static void two_stages(const struct config *c, int64_t layers, int64_t micro_bat
 	out->train.global_batch = micro_batches * c->train.micro_batch * c->parallel.data;
 	out->parallel.pipeline = 2;
 	out->parallel.virtual_stages = 1;
-	out->parallel.n_layers_per_stage = 0;
+	stages_forget(&out->parallel);
 	out->parallel.schedule = SCHED_GPIPE;
 	out->stack.stage_split = SPLIT_EVEN; /* by cost, a large vocabulary's head would take layers from its stage */
 }

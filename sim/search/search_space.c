@@ -1,6 +1,7 @@
 #include "sim/search/search_space.h"
 
 #include "base/array.h"
+#include "step/stages.h"
 
 #define TOKENS_LEAST 1024 /* of a sequence, on a rank of context parallelism */
 #define MICRO_BATCH_ALL 8 /* every divisor up to here */
@@ -204,7 +205,7 @@ static void each_chunks(struct enumerator *en)
 			take(en, PLAN_VIRTUAL_STAGES, n, each_expert);
 }
 
-/* 1f1b comes first: it wins ties. A schedule that turns back has a weak lower bound and is predicted in full, so only a
+/* 1f1b comes first: it wins ties. A schedule of chunks that splits the backward pass is predicted in full, so only a
  * config that has it asks for it. */
 static void each_schedule(struct enumerator *en)
 {
@@ -214,9 +215,11 @@ static void each_schedule(struct enumerator *en)
 		return;
 	}
 	take(en, PLAN_SCHEDULE, SCHED_1F1B, each_chunks);
-	for (int i = 0; i < SCHED_COUNT; i++)
-		if (i != SCHED_1F1B && (!schedule_traits[i].turns_back || (int)en->s->start.parallel.schedule == i))
+	for (int i = 0; i < SCHED_COUNT; i++) {
+		const bool weak = schedule_traits[i].splits_backward && schedule_traits[i].chunks_least > 1;
+		if (i != SCHED_1F1B && (!weak || (int)en->s->start.parallel.schedule == i))
 			take(en, PLAN_SCHEDULE, i, each_chunks);
+	}
 }
 
 static void each_pipeline(struct enumerator *en)
@@ -326,7 +329,7 @@ void search_config(const struct search_space *s, const struct shape *shape, cons
 	*out = s->start;
 	if (out->parallel.pipeline != shape->value[PLAN_PIPELINE] ||
 		out->parallel.virtual_stages != shape->value[PLAN_VIRTUAL_STAGES])
-		out->parallel.n_layers_per_stage = 0;
+		stages_forget(&out->parallel);
 	if (!shape->value[PLAN_SEQUENCE_PARALLEL])
 		out->parallel.tensor_overlap = false;
 	if (!held(s, PLAN_SHARD) || !strategy_has((enum strategy)shape->value[PLAN_STRATEGY], STRATEGY_GROUPS))

@@ -334,6 +334,37 @@ static enum status check_layers_per_stage(const struct config *c, int64_t parts,
 	return ST_OK;
 }
 
+/* Checks the keys that give an end's layers, or count an end as a layer. */
+static enum status check_stage_layers(const struct config *c, struct error *e)
+{
+	const struct parallel *p = &c->parallel;
+	const bool first = p->first_stage_layers != AUTO, last = p->last_stage_layers != AUTO;
+	const enum key_id id = first ? KEY_parallel_first_stage_layers : KEY_parallel_last_stage_layers;
+	const struct counted_ends ends = stages_counted_ends(c);
+	const int64_t parts = p->pipeline * p->virtual_stages, all = c->model.layers + ends.embedding + ends.head;
+	int64_t stages, rest = stages_middle_layers(c, &stages);
+	if (p->count_ends > ENDS_NONE && (first || last))
+		return config_error_key(c, KEY_parallel_count_ends, e,
+			"contradicts first_stage_layers or last_stage_layers: give one of them");
+	if (p->count_ends > ENDS_NONE && all % parts != 0)
+		return config_error(c, KEY_parallel_count_ends, e,
+			"layers and the ends that count are %" PRId64 ", which pipeline %" PRId64
+			" x virtual_stages %" PRId64 " do not divide",
+			all, p->pipeline, p->virtual_stages);
+	if (!first && !last)
+		return ST_OK;
+	if ((first && p->first_stage_layers % p->virtual_stages != 0) ||
+		(last && p->last_stage_layers % p->virtual_stages != 0))
+		return config_error(c, id, e, "virtual_stages %" PRId64 " does not divide the stage's layers",
+			p->virtual_stages);
+	if (rest < 0 || (stages == 0 ? rest != 0 : rest % (stages * p->virtual_stages) != 0))
+		return config_error(c, id, e,
+			"it leaves %" PRId64 " layers, which %" PRId64 " stages x virtual_stages %" PRId64
+			" do not divide",
+			rest, stages, p->virtual_stages);
+	return ST_OK;
+}
+
 static enum status check_pipeline(const struct config *c, struct error *e)
 {
 	const struct parallel *p = &c->parallel;
@@ -341,13 +372,26 @@ static enum status check_pipeline(const struct config *c, struct error *e)
 	enum status st;
 	if (p->pipeline == 1 && p->virtual_stages > 1)
 		return config_error_key(c, KEY_parallel_virtual_stages, e, "not used unless pipeline is 2 or more");
+	if (p->pipeline == 1 && p->n_layers_per_stage == 0 && stages_by_hand(c))
+		return config_error_key(c,
+			p->count_ends > ENDS_NONE       ? KEY_parallel_count_ends
+			: p->first_stage_layers != AUTO ? KEY_parallel_first_stage_layers
+							: KEY_parallel_last_stage_layers,
+			e, "not used unless pipeline is 2 or more");
+	if (p->n_layers_per_stage > 0 &&
+		(p->count_ends > ENDS_NONE || p->first_stage_layers != AUTO || p->last_stage_layers != AUTO))
+		return config_error_key(c, KEY_parallel_layers_per_stage, e,
+			"contradicts count_ends, first_stage_layers or last_stage_layers: give one of them");
 	if (p->pipeline > 1 && (st = check_schedule(c, e)))
 		return st;
-	if (p->pipeline > layers)
+	if (parts > 1 && p->n_layers_per_stage == 0 && (st = check_stage_layers(c, e)))
+		return st;
+	if (p->pipeline > layers && p->n_layers_per_stage == 0)
 		return config_error(c, KEY_parallel_pipeline, e,
 			"%" PRId64 " stages are more than the %" PRId64 " layer%s (nearest: %" PRId64 ")", p->pipeline,
 			layers, layers == 1 ? "" : "s", layers);
-	if (parts > layers && !stages_count_ends(c))
+	const struct counted_ends ends = stages_counted_ends(c);
+	if (parts > layers + ends.embedding + ends.head && !stages_by_hand(c))
 		return config_error(c, KEY_parallel_virtual_stages, e,
 			"%" PRId64 " x pipeline %" PRId64 " are more than the %" PRId64 " layers (nearest: %" PRId64
 			")",

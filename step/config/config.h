@@ -46,6 +46,8 @@ enum recompute_module {
 };
 enum offload { OFF_NONE, OFF_OPTIMIZER, OFF_OPTIMIZER_PARAMS, OFF_ACTIVATIONS, OFF_COUNT };
 enum compression { COMPRESS_NONE, COMPRESS_BF16, COMPRESS_FP16, COMPRESS_COUNT };
+/* Which ends of the model count as a layer each where layers are cut into stages; auto: as the stack's stage_split. */
+enum count_ends { ENDS_AUTO, ENDS_NONE, ENDS_EMBEDDING, ENDS_HEAD, ENDS_BOTH, ENDS_COUNT };
 enum context_kind { CTX_RING, CTX_ALL_GATHER, CTX_ALL_TO_ALL, CTX_COUNT };
 /* How tokens travel to their experts: each copy by itself; or once to each host, and there on to its experts. */
 enum expert_dispatch { DISPATCH_ALL_TO_ALL, DISPATCH_ONCE_A_HOST, DISPATCH_COUNT };
@@ -112,6 +114,8 @@ struct parallel {
 	enum schedule schedule;
 	int64_t layers_per_stage[CONFIG_MAX_STAGES];
 	int64_t n_layers_per_stage;
+	int64_t first_stage_layers, last_stage_layers; /* AUTO: as the others */
+	enum count_ends count_ends;
 	int64_t context;
 	enum context_kind context_kind;
 	int64_t expert, expert_tensor;

@@ -52,6 +52,8 @@ WORDS(offload, OFF_COUNT, {"none", OFF_NONE}, {"optimizer", OFF_OPTIMIZER}, {"op
 static const struct word strategy_words[] = {STRATEGIES(STRATEGY_WORD, STRATEGY_WORD)};
 #define SCHEDULE_WORD(id, word, ...) {word, SCHED_##id},
 static const struct word schedule_words[] = {SCHEDULES(SCHEDULE_WORD)};
+WORDS(count_ends, ENDS_COUNT, {"auto", ENDS_AUTO}, {"none", ENDS_NONE}, {"embedding", ENDS_EMBEDDING},
+	{"head", ENDS_HEAD}, {"both", ENDS_BOTH});
 WORDS(context_kind, CTX_COUNT, {"ring", CTX_RING}, {"all_gather", CTX_ALL_GATHER}, {"all_to_all", CTX_ALL_TO_ALL});
 WORDS(expert_dispatch, DISPATCH_COUNT, {"all_to_all", DISPATCH_ALL_TO_ALL}, {"once_a_host", DISPATCH_ONCE_A_HOST});
 WORDS(dispatch_dtype, 2, {"auto", DT_COUNT}, {"fp8", DT_FP8});
@@ -80,7 +82,7 @@ WORDS(backend, BACKEND_COUNT, {"auto", BACKEND_AUTO}, {"cuda", BACKEND_CUDA}, {"
 #define TEXT .type = KEY_TEXT
 #define TEXTS .type = KEY_TEXTS
 #define ORDER .type = KEY_ORDER, .words = dim_words, .n_words = COUNT(dim_words)
-#define STAGES .type = KEY_STAGES, .low = 1, .high = 10000
+#define STAGES .type = KEY_STAGES, .low = 0, .high = 10000
 #define RANKS .type = KEY_RANKS, .low = 1, .high = 1000
 #define AT(member) .offset = offsetof(struct config, member), .size = sizeof((struct config *)0)->member
 #define ROW(section_, key_, type_, at_, def, used) \

@@ -178,6 +178,9 @@ struct config_key {
 	X(parallel, virtual_stages, INT(1, 10000), AT(parallel.virtual_stages), "1", EVERY) \
 	X(parallel, schedule, WORD(schedule), AT(parallel.schedule), "1f1b", EVERY) \
 	X(parallel, layers_per_stage, STAGES, AT(parallel.layers_per_stage), "[]", EVERY) \
+	X(parallel, count_ends, WORD(count_ends), AT(parallel.count_ends), "auto", EVERY) \
+	X(parallel, first_stage_layers, INT_AUTO(0, 10000), AT(parallel.first_stage_layers), "auto", EVERY) \
+	X(parallel, last_stage_layers, INT_AUTO(0, 10000), AT(parallel.last_stage_layers), "auto", EVERY) \
 	X(parallel, context, INT(1, 65536), AT(parallel.context), "1", EVERY) \
 	X(parallel, context_kind, WORD(context_kind), AT(parallel.context_kind), "ring", EVERY) \
 	X(parallel, expert, INT(1, 65536), AT(parallel.expert), "1", EVERY) \

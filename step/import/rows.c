@@ -134,7 +134,7 @@ static enum outcome convert(const struct import *im, const struct import_row *r,
 	if (!product(im, r->times, &times) || !product(im, r->over, &over) || !sum(im, r->plus, &plus) || over == 0 ||
 		(r->inverse && value == 0))
 		return LACKS;
-	value = r->inverse ? times / over / value : value * times / over + plus;
+	value = r->inverse ? (times + plus) / over / value : value * times / over + plus;
 	write_number(out, r->multiple ? floor(value / (double)r->multiple) * (double)r->multiple : value);
 	return GIVES;
 }

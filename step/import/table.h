@@ -11,8 +11,8 @@
  *   default  its value where the file has none
  *   when     {key of CONFIG.yaml: value}: the row holds only then; "!value": only otherwise
  *   given    the same of the framework's keys, by import alone
- *   times, over, inverse   ours = its value x times / over, or times / over / its value; numbers or keys of CONFIG.yaml
- *   plus     ours = its value + these, numbers or keys of CONFIG.yaml
+ *   times, over, plus, inverse   ours = its value x times / over + plus, or (times + plus) / over / its value; lists of
+ *            numbers or keys of CONFIG.yaml
  *   multiple ours is rounded down to a multiple of it
  *   first    true: of a list, "[127, 0]", its first number is taken
  *   is       a value that export writes and that import passes over

@@ -221,6 +221,11 @@ train 2 parallel.pipeline=2 parallel.schedule=interleaved parallel.virtual_stage
 	model.tied_embeddings=false
 train 3 parallel.pipeline=3 parallel.schedule=interleaved parallel.virtual_stages=2 model.layers=6 train.global_batch=6
 train 4 parallel.pipeline=4 parallel.schedule=interleaved parallel.virtual_stages=2 model.layers=8
+train 2 parallel.pipeline=2 parallel.schedule=interleaved_zb parallel.virtual_stages=2 model.layers=4
+train 4 parallel.pipeline=4 parallel.schedule=interleaved_zb parallel.virtual_stages=2 model.layers=9 \
+	model.tied_embeddings=false
+train 4 parallel.pipeline=2 parallel.schedule=interleaved_zb parallel.virtual_stages=3 model.layers=6 \
+	parallel.strategy=fsdp parallel.bucket_mb=25 train.global_batch=8 train.recompute=full
 train 2 parallel.pipeline=2 parallel.schedule=zbv model.layers=4
 train 4 parallel.pipeline=4 parallel.schedule=zbv model.layers=9 model.tied_embeddings=false train.global_batch=8
 train 3 parallel.pipeline=3 parallel.schedule=zbv model.layers=6 train.global_batch=6 train.recompute=full
@@ -229,6 +234,21 @@ train 4 parallel.pipeline=4 parallel.schedule=dualpipev model.layers=9 model.tie
 train 3 parallel.pipeline=3 parallel.schedule=dualpipev model.layers=6 train.global_batch=6 train.recompute=full
 train 8 parallel.pipeline=2 parallel.tensor=2 parallel.strategy=zero1 parallel.schedule=zbv model.layers=4 \
 	parallel.overlap=false
+# parts without a layer
+none=(model.layers=3 train.global_batch=8)
+train 2 "${none[@]}" parallel.pipeline=2 parallel.schedule=interleaved parallel.virtual_stages=2 \
+	parallel.layers_per_stage=[0,2,0,1]
+train 2 "${none[@]}" parallel.pipeline=2 parallel.schedule=interleaved parallel.virtual_stages=2 \
+	model.layers=2 parallel.count_ends=both model.tied_embeddings=false
+train 4 "${none[@]}" parallel.pipeline=4 parallel.layers_per_stage=[0,3,0,0] model.tied_embeddings=false
+train 2 "${none[@]}" parallel.pipeline=2 parallel.schedule=zbv parallel.layers_per_stage=[2,0,1,0]
+train 2 "${none[@]}" parallel.pipeline=2 parallel.schedule=dualpipev parallel.layers_per_stage=[0,3,0,0]
+train 4 "${none[@]}" parallel.pipeline=2 parallel.strategy=fsdp parallel.bucket_mb=25 parallel.schedule=interleaved \
+	parallel.virtual_stages=2 parallel.layers_per_stage=[1,0,0,2]
+train 4 "${none[@]}" parallel.pipeline=4 parallel.schedule=zero_bubble parallel.layers_per_stage=[0,0,3,0] \
+	train.recompute=full
+train 8 "${none[@]}" parallel.pipeline=4 parallel.strategy=zero1 parallel.layers_per_stage=[0,0,2,1]
+train 4 parallel.pipeline=4 model.layers=6 parallel.first_stage_layers=1 parallel.last_stage_layers=1
 # with weights that are gathered for each action, or once and kept
 units=(parallel.bucket_mb=25 model.layers=4 parallel.pipeline=2)
 for schedule in zero_bubble zbv dualpipev; do

@@ -355,7 +355,7 @@ static void check_gradients(struct session *s, struct side *x, struct error *e)
 static enum status run_case(struct session *s, const char *path, const char *const *given, size_t n, struct error *e)
 {
 	struct side x = {0}, ref = {0}, still = {0};
-	const char *sets[MAX_SETS + 15];
+	const char *sets[MAX_SETS + 19];
 	memcpy(sets, given, n * sizeof *sets);
 	enum status st = side_open(s, path, sets, n, false, &x, e);
 	sets[n] = "parallel.tensor=1"; /* and one replica: on one rank no strategy has anybody to talk to */
@@ -370,13 +370,17 @@ static enum status run_case(struct session *s, const char *path, const char *con
 	sets[n + 9] = "parallel.expert_overlap=false";
 	sets[n + 10] = "parallel.expert_tensor=1";
 	sets[n + 11] = "parallel.replicate=auto";
+	sets[n + 12] = "parallel.layers_per_stage=[]";
+	sets[n + 13] = "parallel.count_ends=auto";
+	sets[n + 14] = "parallel.first_stage_layers=auto";
+	sets[n + 15] = "parallel.last_stage_layers=auto";
 	if (!st)
-		st = side_open(s, path, sets, n + 12, true, &ref, e);
-	sets[n + 12] = "train.optimizer=none";
-	sets[n + 13] = "train.optimizer_bits=32";
-	sets[n + 14] = "train.global_batch=2"; /* two micro-batches: differences take some hundred steps */
+		st = side_open(s, path, sets, n + 16, true, &ref, e);
+	sets[n + 16] = "train.optimizer=none";
+	sets[n + 17] = "train.optimizer_bits=32";
+	sets[n + 18] = "train.global_batch=2"; /* two micro-batches: differences take some hundred steps */
 	if (!st && session_info(s)->ranks == 1)
-		st = side_open(s, path, sets, n + 15, true, &still, e);
+		st = side_open(s, path, sets, n + 19, true, &still, e);
 	failures = 0;
 	if (!session_agree(s, st, e)) {
 		compare(s, &x, &ref, e);

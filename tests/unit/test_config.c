@@ -402,6 +402,19 @@ static void test_pipeline(void)
 		"cfg.yaml:2:35: parallel.strategy: zero2 reduces with each micro-batch, and schedule zero_bubble "
 		"defers gradients (nearest: zero1, fsdp)");
 	resolved(GPT2 "parallel: {pipeline: 4, strategy: fsdp, schedule: zero_bubble}", 8);
+	resolved(GPT2 "parallel: {pipeline: 4, layers_per_stage: [0, 6, 6, 0]}", 4);
+	resolved(GPT2 "parallel: {pipeline: 2, count_ends: both}", 2);
+	refused(GPT2 "parallel: {pipeline: 2, count_ends: head}", 2,
+		"cfg.yaml:2:37: parallel.count_ends: layers and the ends that count are 13, which pipeline 2 x "
+		"virtual_stages 1 do not divide");
+	refused(GPT2 "parallel: {pipeline: 3, first_stage_layers: 3}", 3,
+		"cfg.yaml:2:45: parallel.first_stage_layers: it leaves 9 layers, which 2 stages x virtual_stages 1 do "
+		"not divide");
+	refused(GPT2 "parallel: {pipeline: 3, first_stage_layers: 2, count_ends: both}", 3,
+		"cfg.yaml:2:48: parallel.count_ends: contradicts first_stage_layers or last_stage_layers: give one of "
+		"them");
+	refused(GPT2 "parallel: {last_stage_layers: 2}", 1,
+		"cfg.yaml:2:12: parallel.last_stage_layers: not used unless pipeline is 2 or more");
 	CU_ASSERT_EQUAL(resolved(GPT2 "parallel: {pipeline: 4, schedule: zbv}", 4).parallel.virtual_stages, 2);
 	refused(GPT2 "parallel: {pipeline: 4, strategy: zero2, schedule: zbv}", 4,
 		"cfg.yaml:2:35: parallel.strategy: zero2 reduces with each micro-batch, and schedule zbv defers "

@@ -46,15 +46,17 @@ static int64_t below(int64_t n) { return random() % n; }
 static struct config random_plan(void)
 {
 	static const enum schedule schedules[] = {SCHED_GPIPE, SCHED_1F1B, SCHED_INTERLEAVED, SCHED_ZERO_BUBBLE,
-		SCHED_ZBV, SCHED_DUALPIPEV};
+		SCHED_ZBV, SCHED_DUALPIPEV, SCHED_INTERLEAVED_ZB};
 	static const enum strategy strategies[] = {STRAT_DDP, STRAT_ZERO1, STRAT_ZERO2, STRAT_FSDP, STRAT_HSDP};
-	enum schedule s = schedules[below(6)];
-	int64_t pp = 2 + below(4), chunks = s == SCHED_INTERLEAVED ? 2 + below(2) : schedule_traits[s].chunks_least,
-		micro = s == SCHED_INTERLEAVED ? pp * (1 + below(3)) : 1 + below(9), dp = 1 + below(3),
+	enum schedule s = schedules[below(7)];
+	int64_t pp = 2 + below(4), chunks = schedule_traits[s].grouped ? 2 + below(2) : schedule_traits[s].chunks_least,
+		micro = schedule_traits[s].grouped ? pp * (1 + below(3)) : 1 + below(9), dp = 1 + below(3),
 		tp = 1 + below(2);
 	struct config c = plan(s, pp, chunks, micro);
 	c.model.layers += below(4);
-	c.parallel.strategy = strategies[below(schedule_splits_backward(s) ? 2 : 5)];
+	c.parallel.strategy = strategies[below(5)];
+	if (c.parallel.strategy == STRAT_ZERO2 && schedule_splits_backward(s))
+		c.parallel.strategy = STRAT_FSDP;
 	c.parallel.reshard_after_forward = below(2);
 	if (dp == 1 && below(2))
 		c.parallel.strategy = STRAT_NONE;

@@ -54,6 +54,11 @@ static void test_orders(void)
 	ORDER(SCHED_ZERO_BUBBLE, 4, 1, 5, 0, "F0 F1 F2 F3 B0 W0 F4 B1 W1 B2 W2 B3 W3 B4 W4");
 	ORDER(SCHED_ZERO_BUBBLE, 4, 1, 5, 3, "F0 B0 F1 B1 F2 B2 F3 B3 W0 F4 B4 W1 W2 W3 W4");
 	ORDER(SCHED_ZERO_BUBBLE, 4, 1, 2, 3, "F0 B0 F1 B1 W0 W1");
+	/* torch.distributed.pipelining's ScheduleInterleavedZeroBubble: two stages of two chunks */
+	ORDER(SCHED_INTERLEAVED_ZB, 2, 2, 4, 0,
+		"Fa0 Fa1 Fb0 Fb1 Bb0 Wb0 Fa2 Bb1 Wb1 Fa3 Ba0 Wa0 Fb2 Ba1 Wa1 Fb3 Bb2 Wb2 Bb3 Wb3 Ba2 Wa2 Ba3 Wa3");
+	ORDER(SCHED_INTERLEAVED_ZB, 2, 2, 4, 1,
+		"Fa0 Fa1 Fb0 Bb0 Fb1 Bb1 Wb0 Fa2 Ba0 Wb1 Fa3 Ba1 Wa0 Fb2 Bb2 Wa1 Fb3 Bb3 Wb2 Ba2 Wb3 Ba3 Wa2 Wa3");
 	/* V-ZB: chunk a goes down the stages, chunk b comes back up */
 	ORDER(SCHED_ZBV, 2, 2, 4, 0,
 		"Fa0 Fa1 Fa2 Fb0 Bb0 Wb0 Fb1 Bb1 Wb1 Fa3 Ba0 Wa0 Fb2 Bb2 Wb2 Ba1 Wa1 Fb3 Bb3 Wb3 Ba2 Wa2 Ba3 Wa3");
@@ -229,6 +234,9 @@ static void test_bubbles(void)
 				struct schedule_shape many = {SCHED_INTERLEAVED, p, v, m, 0};
 				CU_ASSERT_EQUAL(length_of(&many, (struct lengths){1, 2, 0, 0}, held),
 					3 * m * v + 3 * (p - 1));
+				many.kind = SCHED_INTERLEAVED_ZB; /* the bubble of ZB-H1, 1/v of it */
+				CU_ASSERT_EQUAL(length_of(&many, (struct lengths){1, 1, 1, 0}, held),
+					3 * m * v + (p - 1));
 			}
 		}
 }
@@ -260,6 +268,7 @@ static void test_parts(void)
 {
 	struct config c;
 	memset(&c, 0, sizeof c);
+	stages_forget(&c.parallel);
 	c.model.layers = 14;
 	c.model.tied_embeddings = c.model.lm_head = true;
 	c.parallel.pipeline = 4;
@@ -306,5 +315,42 @@ static void test_parts(void)
 	CU_ASSERT(s.first == 4 && s.layers == 5);
 }
 
+/* 62 layers on 8 stages of 4 chunks: with both ends 64, two a part; Megatron-LM's --account-for-...-in-pipeline-split.
+ */
+static void test_ends(void)
+{
+	struct config c;
+	memset(&c, 0, sizeof c);
+	stages_forget(&c.parallel);
+	c.model.layers = 62;
+	c.parallel.schedule = SCHED_INTERLEAVED;
+	c.parallel.pipeline = 8;
+	c.parallel.virtual_stages = 4;
+	c.parallel.count_ends = ENDS_BOTH;
+	CU_ASSERT(stage_part(&c, 0, 0).layers == 1 && stage_part(&c, 7, 3).layers == 1);
+	struct stage_part s = stage_part(&c, 0, 1);
+	CU_ASSERT(s.first == 15 && s.layers == 2);
+	c.model.layers = 63;
+	c.parallel.count_ends = ENDS_HEAD;
+	CU_ASSERT(stage_part(&c, 0, 0).layers == 2 && stage_part(&c, 7, 3).first == 62);
+	c.parallel.count_ends = ENDS_EMBEDDING;
+	CU_ASSERT(stage_part(&c, 0, 0).layers == 1 && stage_part(&c, 7, 3).first == 61);
+	c.model.layers = 30; /* an end's part without a layer */
+	c.parallel.count_ends = ENDS_BOTH;
+	CU_ASSERT(stage_part(&c, 0, 0).layers == 0 && stage_part(&c, 7, 3).layers == 0);
+	s = stage_part(&c, 1, 0);
+	CU_ASSERT(s.first == 0 && s.layers == 1 && !s.embedding);
+	/* --decoder-first-pipeline-num-layers 4, --decoder-last-pipeline-num-layers 8: each chunk has its share */
+	c.model.layers = 4 + 8 + 6 * 8;
+	c.parallel.count_ends = ENDS_AUTO;
+	c.parallel.first_stage_layers = 4;
+	c.parallel.last_stage_layers = 8;
+	CU_ASSERT(stage_part(&c, 0, 0).layers == 1 && stage_part(&c, 0, 3).layers == 1);
+	s = stage_part(&c, 3, 1);
+	CU_ASSERT(s.first == 1 + 6 * 2 + 2 + 1 + 2 * 2 && s.layers == 2);
+	CU_ASSERT(stage_part(&c, 7, 3).first == 58 && stage_part(&c, 7, 3).layers == 2);
+}
+
 UNIT_MAIN("schedule", {"orders of the literature", test_orders}, {"bubbles and activations in flight", test_bubbles},
-	{"slots for micro-batches", test_in_flight}, {"layers of the stages", test_parts})
+	{"slots for micro-batches", test_in_flight}, {"layers of the stages", test_parts},
+	{"ends that count as layers", test_ends})

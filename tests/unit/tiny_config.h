@@ -43,6 +43,8 @@ static inline struct config tiny_config(void)
 		.tensor = 1,
 		.pipeline = 1,
 		.virtual_stages = 1,
+		.first_stage_layers = AUTO,
+		.last_stage_layers = AUTO,
 		.context = 1,
 		.expert = 1,
 		.expert_tensor = 1,
