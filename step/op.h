@@ -313,6 +313,8 @@ struct op_collective {
 	int64_t tensors;  /* all-gather of updated weights: tensors that are copied back rank by rank, or 0 */
 	int64_t crossing; /* alltoall of rows that go to each host once, and there on to their members: elements of the
 	                     full buffer of the first exchange, between the members of one place on each host; else 0 */
+	int64_t once; /* alltoall of rows that go to each rank once: elements of the full buffer without the repeats;
+	                 0: none repeats */
 };
 
 /* COLLECTIVE between pipeline stages: coordinates along DIM_PP. */

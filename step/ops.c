@@ -217,9 +217,11 @@ double collective_rounds(enum collective c, int64_t group_size)
 
 double op_wire_B(const struct op *op, int64_t group_size)
 {
-	return op->kind == OP_COLLECTIVE ? collective_wire_factor((enum collective)op->coll, group_size) *
-	                                           (double)op->collective.elements * dtype_bytes(op->dtype)
-	                                 : 0.0;
+	if (op->kind != OP_COLLECTIVE)
+		return 0;
+	const bool once = op->coll == COLL_ALLTOALL && op->collective.once > 0;
+	return collective_wire_factor((enum collective)op->coll, group_size) *
+	       (double)(once ? op->collective.once : op->collective.elements) * dtype_bytes(op->dtype);
 }
 
 static bool is_part(const struct op *op) { return op->kind == OP_ATTENTION_PART || op->kind == OP_ATTENTION_PART_GRAD; }

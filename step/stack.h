@@ -140,6 +140,8 @@ struct stack {
 	                             and PyTorch's reentrant checkpointing call the whole forward function), which the
 	                             early stop of non-reentrant torch.utils.checkpoint leaves out */
 	bool moments_as_weights;  /* without master weights the moments have the weights' format, not fp32 */
+	bool expert_calls; /* the products of a layer's experts run at once, but the host thread calls each by itself
+	                      (Transformer Engine's GroupedLinear: cuBLAS on several streams) */
 };
 
 #undef STACK_FIELD

@@ -127,6 +127,16 @@ static double loop_of(const struct program *p, const struct op *op, const struct
 	return p->config.train.expert_loop && op->kind == OP_GROUPED_GEMM && !r->is_host ? (double)op->gemm.groups : 1;
 }
 
+/* Returns the host thread's time for the launches of a grouped product behind the first. */
+static double more_experts_s(const struct program *p, const struct op *op, const struct rates *r)
+{
+	if (op->kind != OP_GROUPED_GEMM || !p->config.stack.expert_calls || p->config.train.cuda_graph)
+		return 0;
+	const bool narrow = dtype_is_narrow((enum dtype)op->dtype);
+	const double each = narrow ? r->parameters->gpu.expert_launches_narrow : r->parameters->gpu.expert_launches;
+	return ((double)op->gemm.groups * each - 1) * r->launch_s;
+}
+
 static enum status cost_compute(const struct program *p, const struct op *op, const struct rates *r,
 	struct op_cost *out, struct error *e)
 {
@@ -137,7 +147,7 @@ static enum status cost_compute(const struct program *p, const struct op *op, co
 	if (loop > 1)
 		one.gemm.groups = 1;
 	if (!r->is_host)
-		out->issue_s = issue_s(p, r);
+		out->issue_s = issue_s(p, r) + (loop > 1 ? 0 : more_experts_s(p, op, r));
 	if (!price_by_profile(&one, r, out))
 		price_by_roofline(p, &one, r, out);
 	out->issue_s *= loop;

@@ -71,8 +71,11 @@ struct collective_price price_once_a_host(const struct rates *r, int64_t size, i
 struct collective_price collective_price_of(const struct rates *r, const struct op *op, int64_t size, int64_t stride,
 	struct collective_choice forced, double bytes)
 {
-	const bool once = op->coll == COLL_ALLTOALL && op->collective.crossing > 0;
-	return once ? price_once_a_host(r, size, stride, forced, bytes,
-			      (double)op->collective.crossing * dtype_bytes((enum dtype)op->dtype))
-	            : collective_price(r, (enum collective)op->coll, size, stride, forced, bytes);
+	const double element_B = dtype_bytes((enum dtype)op->dtype);
+	const bool exchange = op->coll == COLL_ALLTOALL;
+	if (exchange && op->collective.once > 0)
+		bytes = (double)op->collective.once * element_B;
+	return exchange && op->collective.crossing > 0
+	               ? price_once_a_host(r, size, stride, forced, bytes, (double)op->collective.crossing * element_B)
+	               : collective_price(r, (enum collective)op->coll, size, stride, forced, bytes);
 }

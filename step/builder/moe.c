@@ -8,8 +8,9 @@
  * MoEAlltoAllTokenDispatcher: gather_from_sequence_parallel_region, reduce_scatter_to_sequence_parallel_region).
  *
  * parallel.expert_dispatch once_a_host: a row goes to each host of its experts once, to the rank of the sender's place
- * there, which passes it on inside the host; results are summed up on the host and come back as once (DeepSeek-AI 2024,
- * DeepSeek-V3, arXiv:2412.19437, section 3.2.2; https://github.com/deepseek-ai/DeepEP).
+ * there, which passes it on inside the host, to each rank once; results are summed up on the way and come back as once
+ * (DeepSeek-AI 2024, DeepSeek-V3, arXiv:2412.19437, section 3.2.2; https://github.com/deepseek-ai/DeepEP). The kernel
+ * gathers the rows that it sends: they are put in the experts' order behind it alone, not before it, too.
  */
 #include <math.h>
 
@@ -62,28 +63,40 @@ static struct mlp_layers shared_mlp(const struct builder *b)
 
 /* ---- to the experts and back ---- */
 
-/* Returns the hosts that a row's k experts lie on, on average over all choices of k among those that it may choose.
- * With groups it may choose those of as many hosts as its groups lie on. */
-static double hosts_of_row(const struct builder *b, int64_t hosts)
+/* Returns on how many of the equal parts of the experts (hosts, ranks) the k of a row lie, on average over all choices
+ * of k among those that it may choose. With groups it may choose those of as many parts as its groups lie on. */
+static double parts_of_row(const struct builder *b, int64_t parts)
 {
 	const struct model *m = b->m;
-	const double h = (double)hosts, groups = (double)m->expert_groups, chosen = (double)m->groups_per_token;
+	const double h = (double)parts, groups = (double)m->expert_groups, chosen = (double)m->groups_per_token;
 	const double reach = m->expert_groups == 0 ? h : fmin(h, groups >= h ? chosen : ceil(chosen * h / groups));
 	const double experts = (double)m->experts * reach / h;
-	double none = 1; /* that no expert lies on a certain one of these hosts */
+	double none = 1; /* that no expert lies on a certain one of these parts */
 	for (int64_t i = 0; i < m->experts_per_token; i++)
 		none *= fmax(0, experts - experts / reach - (double)i) / (experts - (double)i);
 	return reach * (1 - none);
+}
+
+static bool goes_once(const struct builder *b) { return b->c->parallel.expert_dispatch == DISPATCH_ONCE_A_HOST; }
+
+static int64_t elements_to(const struct builder *b, int64_t parts)
+{
+	return llround(parts_of_row(b, parts) * (double)(b->rows * b->m->hidden));
 }
 
 /* Elements that cross hosts (struct op_collective), where rows go to each host once. */
 static int64_t crossing(const struct builder *b)
 {
 	const int64_t e = b->c->parallel.expert, stride = b->p->mesh.stride[DIM_EP], host = b->c->node_ranks;
-	if (b->c->parallel.expert_dispatch != DISPATCH_ONCE_A_HOST || host <= 0 || host % stride != 0 ||
-		e * stride <= host || e * stride % host != 0)
-		return 0;
-	return llround(hosts_of_row(b, e * stride / host) * (double)(b->rows * b->m->hidden));
+	const bool whole_hosts = host > 0 && host % stride == 0 && e * stride > host && e * stride % host == 0;
+	return goes_once(b) && whole_hosts ? elements_to(b, e * stride / host) : 0;
+}
+
+/* Those to ranks, where rows go to each rank once: no more than there are slots. */
+static int64_t once(const struct builder *b)
+{
+	const int64_t elements = elements_to(b, b->c->parallel.expert), all = slots_of(b) * b->m->hidden;
+	return goes_once(b) ? elements < all ? elements : all : 0;
 }
 
 /* fp8 travels with an fp32 scale for each 128 values (DeepSeek-V3, section 3.3.1). */
@@ -102,6 +115,7 @@ static int32_t exchange(struct builder *b, int32_t buffer, enum dtype dt, const 
 	const int64_t n = travelling(dt, slots_of(b) * b->m->hidden);
 	struct op op = build_collective(b, COLL_ALLTOALL, DIM_EP, LANE_MODEL_COMM, dt, n, what, NONE);
 	op.collective.crossing = travelling(dt, crossing(b));
+	op.collective.once = travelling(dt, once(b));
 	int32_t out = build_buffer(b, COMP_ACTIVATIONS, dt, n, false);
 	build_on(b, op, buffer, out);
 	return place < SAVED_COUNT ? save_buffer(b, place, out) : out;
@@ -127,6 +141,8 @@ static void take_turns(struct builder *b)
 /* Swaps [outer, inner, a rank's slots of an expert] to [inner, outer, ...]: by rank or by expert first. */
 static int32_t swap(struct builder *b, int32_t buffer, enum dtype dt, int64_t outer, int64_t inner)
 {
+	if (goes_once(b) && senders(b) > 1)
+		return buffer;
 	return build_swap(b, "by expert", buffer, dt, outer, inner, capacity(b) * b->m->hidden);
 }
 

@@ -487,10 +487,33 @@ static void test_expert_loop(void)
 	program.config.train.expert_loop = false;
 }
 
-UNIT_MAIN("cost", {"experts one by one", test_expert_loop}, {"launches that are waited for", test_launch_blocking},
-	{"scales of fp8 copies", test_dynamic_scales}, {"gathered weights copied back", test_copies_gathered},
-	{"grouped products", test_grouped_products}, {"roofline", test_roofline},
-	{"shapes of products", test_shapes_of_products},
+/* With expert_calls the host thread launches each expert's product, three kernels for each in fp8; the products
+ * themselves run at once, as without. */
+static void test_expert_calls(void)
+{
+	mesh(1, 1);
+	struct machine m = gpu();
+	m.device.matrix_flop_per_s[DT_FP8] = 2000e12;
+	struct op eight = gemm(DT_BF16, 128, 4096, 4096), narrow, one = eight;
+	eight.kind = OP_GROUPED_GEMM;
+	eight.gemm.groups = 8;
+	narrow = eight;
+	narrow.dtype = DT_FP8;
+	const struct op_cost at_once = cost(&m, eight), single = cost(&m, one);
+	program.config.stack.expert_calls = true;
+	NEAR(cost(&m, eight).issue_s, at_once.issue_s + 7 * m.device.launch_s);
+	NEAR(cost(&m, narrow).issue_s, at_once.issue_s + 23 * m.device.launch_s);
+	NEAR(cost(&m, eight).alone_s, at_once.alone_s);
+	NEAR(cost(&m, one).issue_s, single.issue_s);
+	program.config.train.cuda_graph = true;
+	CU_ASSERT_EQUAL(cost(&m, eight).issue_s, 0);
+	program.config.train.cuda_graph = program.config.stack.expert_calls = false;
+}
+
+UNIT_MAIN("cost", {"experts one by one", test_expert_loop}, {"experts called one by one", test_expert_calls},
+	{"launches that are waited for", test_launch_blocking}, {"scales of fp8 copies", test_dynamic_scales},
+	{"gathered weights copied back", test_copies_gathered}, {"grouped products", test_grouped_products},
+	{"roofline", test_roofline}, {"shapes of products", test_shapes_of_products},
 	{"sums of gradients by kernels of their own", test_adds_gradients},
 	{"a share of one format", test_share_of_a_format},
 	{"a format that the device does not support", test_unsupported_format}, {"copies", test_copies},

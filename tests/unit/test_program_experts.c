@@ -381,10 +381,18 @@ static void test_dispatch(void)
 		const struct op *op = find_op(&p->roles[0], OP_COLLECTIVE, "dispatch", PHASE_FORWARD);
 		CU_ASSERT_PTR_NOT_NULL_FATAL(op);
 		CU_ASSERT_EQUAL(op->collective.crossing, llround(cases[i].hosts * 128 * H));
+		CU_ASSERT_EQUAL(op->collective.once, 2 * 128 * H); /* an expert a rank: none is sent twice */
 		program_destroy(p);
 	}
 	struct program *p = program_of("parallel.expert=4 parallel.expert_dispatch=once_a_host", 8); /* inside a host */
-	CU_ASSERT_EQUAL(find_op(&p->roles[0], OP_COLLECTIVE, "dispatch", PHASE_FORWARD)->collective.crossing, 0);
+	const struct op *op = find_op(&p->roles[0], OP_COLLECTIVE, "dispatch", PHASE_FORWARD);
+	CU_ASSERT_EQUAL(op->collective.crossing, 0);
+	CU_ASSERT_EQUAL(op->collective.once, llround(4 * (1 - 6.0 / 8 * 5 / 7) * 128 * H)); /* two experts a rank */
+	CU_ASSERT_PTR_NULL(find_op(&p->roles[0], OP_SWAP, "by expert", PHASE_FORWARD));
+	program_destroy(p);
+	p = program_of("parallel.expert=4", 8);
+	CU_ASSERT_EQUAL(find_op(&p->roles[0], OP_COLLECTIVE, "dispatch", PHASE_FORWARD)->collective.once, 0);
+	CU_ASSERT_PTR_NOT_NULL(find_op(&p->roles[0], OP_SWAP, "by expert", PHASE_FORWARD));
 	program_destroy(p);
 }
 
