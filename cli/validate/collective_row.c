@@ -300,8 +300,7 @@ static enum status reasons(const judged_collectives *rows, FILE *out, struct err
 
 enum status collectives_print(const judged_collectives *rows, FILE *out, struct error *e)
 {
-	struct table *t = table_create(
-		"<machine|<collective|<bytes|rows|median %|p90 %|signed %|in interval %|best|median %|p90 %");
+	struct table *t = table_create("<errors in %|<collective|<bytes|rows|median|p90|signed|inside|best|median|p90");
 	double *room = malloc((rows->n + 1) * sizeof *room);
 	enum status st = t && room ? lines(t, rows, room, e) : error_nomem(e, "the summary");
 	const char *first = NULL;

@@ -7,6 +7,9 @@
 
 #include "base/array.h"
 #include "base/memory_stream.h"
+#include "base/paths.h"
+#include "base/phrase.h"
+#include "base/suggest.h"
 #include "cli/validate/validate.h"
 #include "report/verdict.h"
 #include "sim/engine/fold.h"
@@ -99,6 +102,8 @@ static bool is(const struct csv *t, size_t row, const char *column, const char *
 
 /* ---- the config ---- */
 
+#define PRESET 64
+
 static bool gated(const char *mlp) { return strcmp(mlp, "swiglu") == 0 || strcmp(mlp, "geglu") == 0; }
 
 /* Returns a blank d_ff's default: 4 x hidden; 8/3 x hidden up to a multiple of 256 for a gated MLP. */
@@ -114,11 +119,33 @@ static bool experts_of(const struct csv *t, size_t row, int64_t *experts, int64_
 	return sscanf(csv_get(t, row, "experts"), "%" SCNd64 " top %" SCNd64, experts, each) == 2;
 }
 
+/* Finds the preset of a row: its column, or the model's name where the shape is not printed, as of most mixtures of
+ * experts and of networks that no column describes. "": neither. */
+static enum status preset_of(const struct csv *t, size_t row, char preset[PRESET], struct error *e)
+{
+	char **names = NULL;
+	size_t n = 0;
+	const char *model = csv_get(t, row, "model");
+	snprintf(preset, PRESET, "%s", csv_get(t, row, "preset"));
+	if (*preset || *csv_get(t, row, "n_layers"))
+		return ST_OK;
+	enum status st = path_catalogue_names("models", &names, &n, e);
+	for (size_t i = 0; i < n && !st && !*preset; i++)
+		if (phrase_match(names[i], model, true))
+			snprintf(preset, PRESET, "%s", names[i]);
+	if (!st && !*preset)
+		st = error_set(e, ST_INPUT, "n_layers: the shape is not printed, and model '%.40s' is no preset%s",
+			model, suggest(model, (const char *const *)names, n, "list models").text);
+	path_names_free(names, n);
+	return st;
+}
+
 static enum status write_model(const struct csv *t, size_t row, const struct framework *f, FILE *out, struct error *e)
 {
 	struct meaning activation;
-	/* Experts of another shape than the MLP, and convolutional networks, which the columns do not say. */
-	const char *preset = csv_get(t, row, is(t, row, "arch", "convnet") ? "model" : "preset");
+	char preset[PRESET];
+	if (preset_of(t, row, preset, e))
+		return e->status;
 	if (*preset) {
 		fprintf(out, "model:\n  preset: %s\n  seq_len: %" PRId64 "\n", preset, whole(t, row, "seq_len", 0));
 		return ST_OK;

@@ -84,7 +84,7 @@ static enum status memory_line(struct table *t, const judged_rows *rows, const s
 /* Peak memory, where a source prints it. */
 static enum status memory_lines(const judged_rows *rows, double *room, FILE *out, struct error *e)
 {
-	struct table *t = table_create("<memory of|rows|median %|p90 %|worst %|signed median %|fits, as it did, %");
+	struct table *t = table_create("<memory, errors in %|rows|median|p90|worst|signed|fits as it did");
 	enum status st = t ? ST_OK : error_nomem(e, "the summary");
 	bool any = false;
 	for (size_t i = 0; i < rows->n && !st; i++) {
@@ -173,7 +173,7 @@ enum status assumed_print(size_t n, const char *first, FILE *out, struct error *
 
 enum status summary_print(const judged_rows *rows, FILE *out, struct error *e)
 {
-	struct table *t = table_create("<rows of|rows|median %|mean %|p90 %|worst %|signed %|in interval %");
+	struct table *t = table_create("<errors in %|rows|median|mean|p90|worst|signed|inside");
 	double *room = malloc(2 * (rows->n + 1) * sizeof *room);
 	enum status st = t && room ? ST_OK : error_nomem(e, "the summary");
 	if (!st && !(st = lines(t, rows, everything, false, room, e)) && !(st = lines(t, rows, use_of, false, room, e)))

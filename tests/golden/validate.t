@@ -1,7 +1,7 @@
 Tables of published measurements. Collectives are recognised by their columns; every row is judged, and what is special is counted apart. Errors change with the model: what is compared here is the shape.
 
     $ COLUMNS=999 stepsim validate $ROOT/tests/validation/collectives-sample.csv -q | head -n 1
-    machine       collective      bytes      rows  median %  p90 %  signed %  in interval %  best  median %  p90 %
+    errors in %   collective      bytes      rows  median    p90  signed  inside  best  median   p90
     $ COLUMNS=999 stepsim validate $ROOT/tests/validation/collectives-sample.csv -q | cut -c 1-46 | sed -n '3,/special/p'
     alcf-polaris  all_gather      <= 64 KiB     8 
     alcf-polaris  all_gather      to 16 MiB     8 
@@ -87,7 +87,7 @@ Each row and its error, then the summary (-q: the summary alone); the CSV holds 
     mpt-0001  # s  # s  +# %  # s to # s
     mpt-0002  # s  # s  +# %  # s to # s
     odd-0001  -  # s  -  -  gpu: the catalogue does not know the FOO 9 SXM 80GB (`stepsim list gpus` lists them)
-    rows of                      rows  median %  mean %  p90 %  worst %  signed %  in interval %
+    errors in %                  rows  median  mean  p90  worst  signed  inside
     row               collective  ranks      size      busbw  predicted  measured    error       90 % interval
     3 True True True
     4 True True True
