@@ -198,13 +198,24 @@ struct op_conv {
 	int64_t flat; /* CONV*: 1: an image is a row of `side` pixels, and a kernel one of `kernel` taps; else 0 */
 };
 
-/* SSM_*. */
+/* SSM_*, DELTA_*. */
 struct op_ssm {
 	int64_t batch, seq, heads, head_dim, groups, state;
 	union {
 		int64_t conv;  /* SSM_CONV*: taps */
-		int64_t chunk; /* SSM_SCAN*: rows of a chunk, at most seq */
+		int64_t chunk; /* SSM_SCAN*, DELTA_SCAN*: rows of a chunk, at most seq */
 	};
+	int64_t further; /* columns of a head in `in`, besides dt: 1 of a gated delta rule's, else 0 */
+};
+
+/* SHORT_CONV*. */
+struct op_short_conv {
+	int64_t batch, seq, channels, taps;
+};
+
+/* SIGMOID_GATE*: each gate is that of cols / gates neighbouring columns. */
+struct op_gate {
+	int64_t rows, cols, gates;
 };
 
 /* KV_PACK, KV_UNPACK. */
@@ -353,6 +364,8 @@ struct op {
 		struct op_relative relative;
 		struct op_conv conv;
 		struct op_ssm ssm;
+		struct op_short_conv short_conv;
+		struct op_gate gate;
 		struct op_pack pack;
 		struct op_latent latent;
 		struct op_matrix matrix;
@@ -430,7 +443,7 @@ bool op_is_cross(const struct op *op);
  * the chunks of positions that see themselves alone, 0: none. */
 int64_t op_keys(const struct op *op);
 double op_pairs(const struct op *op);
-/* SSM_SCAN*: chunks of a sequence. */
+/* SSM_SCAN*, DELTA_SCAN*: chunks of a sequence. */
 double op_chunks(const struct op *op);
 int64_t op_window(const struct op *op);
 int64_t op_chunk(const struct op *op);

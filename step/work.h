@@ -11,7 +11,7 @@
  *         batch seq (heads + 2 kv_heads) head_dim (reading and writing rows), batch x heads (tasks)
  *     attn_scores, attn_values, attn_*_grad (naive)
  *         1, batch heads seq keys head_dim, batch heads seq keys, batch seq heads head_dim, batch x heads
- *     ssm_scan, ssm_scan_grad
+ *     ssm_scan, ssm_scan_grad, delta_scan, delta_scan_grad
  *         1, rows x channels x state, rows x channels, rows x groups x state, batch x heads (tasks)
  *     pairs are the (query, key) pairs that the flash kernel computes: those of whole tiles of FLASH_TILE queries. With
  *     OP_CAUSAL each tile has the keys up to its end.
@@ -29,7 +29,7 @@
  *         256), and the FLOP count that padding too.
  *     attn_scores.bf16, ...
  *         1, FLOP, elements of the scores
- *     ssm_scan.bf16, ...
+ *     ssm_scan.bf16, delta_scan.bf16, ...
  *         1, FLOP, bytes of its kernels
  *   FORM_CURVE  elements = bytes moved. The curve has seconds a byte against footprint; all formats share it.
  */

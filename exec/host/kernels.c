@@ -71,6 +71,14 @@ struct kernel {
 	ROW(SSM_SCAN_GRAD, kernel_ssm_scan_grad, scratch_ssm_scan_grad) \
 	ROW(SSM_GATE, kernel_ssm_gate, NULL) \
 	ROW(SSM_GATE_GRAD, kernel_ssm_gate_grad, scratch_ssm_gate_grad) \
+	ROW(DELTA_SCAN, kernel_delta_scan, scratch_delta_scan) \
+	ROW(DELTA_SCAN_GRAD, kernel_delta_scan_grad, scratch_delta_scan_grad) \
+	ROW(DELTA_GATE, kernel_delta_gate, NULL) \
+	ROW(DELTA_GATE_GRAD, kernel_delta_gate_grad, scratch_delta_gate_grad) \
+	ROW(SHORT_CONV, kernel_short_conv, NULL) \
+	ROW(SHORT_CONV_GRAD, kernel_short_conv_grad, scratch_short_conv_grad) \
+	ROW(SIGMOID_GATE, kernel_sigmoid_gate, NULL) \
+	ROW(SIGMOID_GATE_GRAD, kernel_sigmoid_gate_grad, NULL) \
 	ROW(GROUPED_GEMM, kernel_grouped_gemm, NULL) \
 	ROW(ROUTE, kernel_route, scratch_route) \
 	ROW(ROUTE_GRAD, kernel_route_grad, NULL) \

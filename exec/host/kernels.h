@@ -61,6 +61,7 @@
 #define MUON_C 2.0315f
 
 #define NORM_EPS 1e-5f
+#define UNIT_EPS 1e-6f /* of keys and queries of length 1 (flash-linear-attention, fla/modules/l2norm.py) */
 #define ROPE_THETA 10000.0
 
 /* The environment of a kernel. Everything is borrowed for the time of a call. An env has one caller at a time. Only

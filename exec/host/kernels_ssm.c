@@ -2,48 +2,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "exec/host/kernels_math.h"
 #include "exec/host/kernels_private.h"
-
-/* Where the columns of a group stand in a row of `in` and of xbc. */
-struct shape {
-	int64_t batch, seq, heads, P, groups, N, per_group /* heads */;
-	int64_t x;                /* channels of a group */
-	int64_t conv, in;         /* columns of a group in xbc and in `in`; of all groups: times groups */
-	int64_t conv_row, in_row; /* columns of a row */
-	int64_t rows, chunk, chunks /* of a sequence; of the scan alone */;
-};
-
-static struct shape shape_of(const struct op *op)
-{
-	const struct op_ssm *d = &op->ssm;
-	struct shape s = {.batch = d->batch,
-		.seq = d->seq,
-		.heads = d->heads,
-		.P = d->head_dim,
-		.groups = d->groups,
-		.N = d->state,
-		.per_group = d->heads / d->groups};
-	s.x = s.per_group * s.P;
-	s.conv = s.x + 2 * s.N;
-	s.in = s.x + s.conv + s.per_group;
-	s.conv_row = s.groups * s.conv;
-	s.in_row = s.groups * s.in;
-	s.rows = s.batch * s.seq;
-	if (op->kind == OP_SSM_SCAN || op->kind == OP_SSM_SCAN_GRAD) {
-		s.chunk = d->chunk;
-		s.chunks = (d->seq + d->chunk - 1) / d->chunk;
-	}
-	return s;
-}
-
-static float silu(float x) { return x * fast_sigmoidf(x); }
-
-static float silu_slope(float x)
-{
-	const float s = fast_sigmoidf(x);
-	return s * (1.0f + x * (1.0f - s));
-}
+#include "exec/host/ssm_shape.h"
 
 /* ---- the convolution ---- */
 
@@ -61,7 +21,10 @@ static void conv_row(const struct conv_job *c, int64_t r, float *out)
 {
 	const struct shape *s = &c->s;
 	const int64_t t = r % s->seq;
-	memcpy(out, c->b, (size_t)s->conv_row * sizeof *out);
+	if (c->b)
+		memcpy(out, c->b, (size_t)s->conv_row * sizeof *out);
+	else
+		memset(out, 0, (size_t)s->conv_row * sizeof *out);
 	for (int64_t j = 0; j < c->taps; j++) {
 		const int64_t back = c->taps - 1 - j;
 		if (back > t)
@@ -182,7 +145,8 @@ enum status kernel_ssm_conv_grad(const struct host_env *env, const struct op *op
 	const int parts = kernel_parts_summed(env, c.s.rows, cols);
 	kernel_split(env, parts, c.s.rows, conv_grad_part, &c);
 	kernel_sum_parts(c.partial, parts, c.stride, cols * c.taps, arg[ARG_SSM_CONV_GRAD_dw], add);
-	kernel_sum_parts(c.partial + cols * c.taps, parts, c.stride, cols, arg[ARG_SSM_CONV_GRAD_db], add);
+	if (arg[ARG_SSM_CONV_GRAD_db])
+		kernel_sum_parts(c.partial + cols * c.taps, parts, c.stride, cols, arg[ARG_SSM_CONV_GRAD_db], add);
 	return ST_OK;
 }
 

@@ -442,6 +442,14 @@ REFERENCE(ref_copy)
 	ROW(SSM_SCAN_GRAD, ref_ssm_scan_grad) \
 	ROW(SSM_GATE, ref_ssm_gate) \
 	ROW(SSM_GATE_GRAD, ref_ssm_gate_grad) \
+	ROW(DELTA_SCAN, ref_delta_scan) \
+	ROW(DELTA_SCAN_GRAD, ref_delta_scan_grad) \
+	ROW(DELTA_GATE, ref_delta_gate) \
+	ROW(DELTA_GATE_GRAD, ref_delta_gate_grad) \
+	ROW(SHORT_CONV, ref_short_conv) \
+	ROW(SHORT_CONV_GRAD, ref_short_conv_grad) \
+	ROW(SIGMOID_GATE, ref_sigmoid_gate) \
+	ROW(SIGMOID_GATE_GRAD, ref_sigmoid_gate_grad) \
 	ROW(GROUPED_GEMM, ref_grouped_gemm) \
 	ROW(ROUTE, ref_route) \
 	ROW(ROUTE_GRAD, ref_route_grad) \

@@ -4,46 +4,12 @@
 #include <string.h>
 
 #include "exec/host/reference_private.h"
-
-/* Columns of a group in a row of `in`: z [x], x [x], B [N], C [N], dt [heads of the group]; of xbc: x, B, C. */
-struct place {
-	const struct op_ssm *d;
-	int64_t heads, x, conv, in; /* of a group */
-};
-
-static struct place place_of(const struct op *op)
-{
-	const struct op_ssm *d = &op->ssm;
-	const int64_t heads = d->heads / d->groups, x = heads * d->head_dim;
-	return (struct place){d, heads, x, x + 2 * d->state, 2 * x + 2 * d->state + heads};
-}
-
-/* The element of row r and column c of xbc, and where the convolution finds its input: behind z. */
-static int64_t xbc_at(const struct place *p, int64_t r, int64_t c) { return r * p->d->groups * p->conv + c; }
-
-static int64_t conv_at(const struct place *p, int64_t r, int64_t c)
-{
-	return r * p->d->groups * p->in + c / p->conv * p->in + p->x + c % p->conv;
-}
-
-static int64_t z_at(const struct place *p, int64_t r, int64_t c)
-{
-	return r * p->d->groups * p->in + c / p->x * p->in + c % p->x;
-}
-
-static int64_t dt_at(const struct place *p, int64_t r, int64_t h)
-{
-	return r * p->d->groups * p->in + h / p->heads * p->in + p->x + p->conv + h % p->heads;
-}
-
-static double sigmoid(double x) { return 1.0 / (1.0 + exp(-x)); }
-
-static double silu_slope(double x) { return sigmoid(x) * (1.0 + x * (1.0 - sigmoid(x))); }
+#include "exec/host/reference_ssm.h"
 
 static double convolved(const struct place *p, const double *in, const double *w, const double *b, int64_t r, int64_t c)
 {
 	const int64_t taps = p->d->conv;
-	double sum = b[c];
+	double sum = b ? b[c] : 0.0;
 	for (int64_t j = 0; j < taps; j++)
 		if (r % p->d->seq >= taps - 1 - j)
 			sum += w[c * taps + j] * in[conv_at(p, r - (taps - 1 - j), c)];
@@ -70,14 +36,17 @@ REFERENCE(ref_ssm_conv_grad)
 	const double *in = arg[0], *w = arg[1], *dxbc = arg[3];
 	double *din = arg[4], *dw = arg[5], *db = arg[6];
 	for (int64_t i = 0; i < cols * taps && !(op->flags & OP_ACCUMULATE); i++)
-		dw[i] = db[i / taps] = 0.0;
+		dw[i] = 0.0;
+	for (int64_t i = 0; db && i < cols && !(op->flags & OP_ACCUMULATE); i++)
+		db[i] = 0.0;
 	for (int64_t r = 0; r < rows; r++)
 		for (int64_t c = 0; c < cols; c++)
 			din[conv_at(&p, r, c)] = 0.0;
 	for (int64_t r = 0; r < rows; r++)
 		for (int64_t c = 0; c < cols; c++) {
 			const double d = dxbc[xbc_at(&p, r, c)] * silu_slope(convolved(&p, in, w, arg[2], r, c));
-			db[c] += d;
+			if (db)
+				db[c] += d;
 			for (int64_t j = 0; j < taps; j++) {
 				const int64_t back = taps - 1 - j;
 				if (r % p.d->seq < back)

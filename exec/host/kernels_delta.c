@@ -1,0 +1,391 @@
+/* The gated delta rule's ops (step/ops.def): the recurrence that defines it, and the norm with its gate. */
+#include <math.h>
+#include <string.h>
+
+#include "exec/host/kernels_private.h"
+#include "exec/host/ssm_shape.h"
+
+/* ---- the scan ---- */
+
+struct delta_job {
+	struct shape s;
+	const float *xbc, *in, *heads, *dy;
+	float *states, *y, *dxbc, *din;
+	float *scratch, *partial; /* of a thread; of a sequence: the gradient of `heads` */
+	int64_t stride;
+};
+
+/* A head in a sequence. k, q [seq, N] are of length 1 and 1 / sqrt(N). */
+struct head {
+	const float *v, *k, *q, *dt, *b;
+	float A, bias;
+	int64_t row, in_row; /* distance of rows of v; of dt and b */
+};
+
+/* What a thread has for a group of a sequence. */
+struct room {
+	float *k, *q;                     /* [seq, N] */
+	float *state;                     /* [P, N]; backward, a channel's states in a chunk: [chunk + 1, N] */
+	float *dstate;                    /* [N] */
+	float *decay, *beta, *dg, *dbeta; /* [seq]; dg: of the logarithm of decay */
+};
+
+static struct room room_of(const struct shape *s, float *at)
+{
+	const int64_t keys = padded(s->seq * s->N), rows = padded(s->seq);
+	struct room r = {.k = at, .q = at + keys, .decay = at + 2 * keys};
+	r.beta = r.decay + rows;
+	r.dg = r.beta + rows;
+	r.dbeta = r.dg + rows;
+	r.dstate = r.dbeta + rows;
+	r.state = r.dstate + padded(s->N);
+	return r;
+}
+
+static int64_t room_stride(const struct op *op)
+{
+	const struct shape s = shape_of(op);
+	const int64_t history = (s.chunk + 1) * s.N, state = s.P * s.N;
+	return 2 * padded(s.seq * s.N) + 4 * padded(s.seq) + padded(s.N) + padded(history > state ? history : state);
+}
+
+static const float *group_of(const struct delta_job *j, int64_t sequence, int64_t g)
+{
+	return j->xbc + sequence * j->s.seq * j->s.conv_row + g * j->s.conv;
+}
+
+static struct head head_of(const struct delta_job *j, int64_t sequence, int64_t h, const struct room *r)
+{
+	const struct shape *s = &j->s;
+	const int64_t g = h / s->per_group, i = h % s->per_group;
+	const float *dt = j->in + sequence * s->seq * s->in_row + g * s->in + s->x + s->conv + i;
+	return (struct head){group_of(j, sequence, g) + i * s->P, r->k, r->q, dt, dt + s->per_group,
+		expf(j->heads[2 * h]), j->heads[2 * h + 1], s->conv_row, s->in_row};
+}
+
+static float inverse_length(const float *x, int64_t N)
+{
+	return 1.0f / sqrtf(row_dot(x, x, N) + UNIT_EPS);
+}
+
+/* Fills keys and queries of a group. */
+static void fill_units(const struct delta_job *j, int64_t sequence, int64_t g, const struct room *r)
+{
+	const struct shape *s = &j->s;
+	const int64_t N = s->N;
+	const float scale = 1.0f / sqrtf((float)N);
+	for (int64_t t = 0; t < s->seq; t++) {
+		const float *k = group_of(j, sequence, g) + t * s->conv_row + s->x, *q = k + N;
+		const float by_k = inverse_length(k, N), by_q = scale * inverse_length(q, N);
+		for (int64_t i = 0; i < N; i++) {
+			r->k[t * N + i] = k[i] * by_k;
+			r->q[t * N + i] = q[i] * by_q;
+		}
+	}
+}
+
+static float softplus_of(const struct head *h, int64_t t)
+{
+	const float x = h->dt[t * h->in_row] + h->bias;
+	return x > 20.0f ? x : log1pf(expf(x));
+}
+
+static void fill_gates(const struct shape *s, const struct head *h, const struct room *r)
+{
+	for (int64_t t = 0; t < s->seq; t++) {
+		r->decay[t] = expf(-h->A * softplus_of(h, t));
+		r->beta[t] = 1.0f / (1.0f + expf(-h->b[t * h->in_row]));
+	}
+}
+
+static float *states_of(const struct delta_job *j, int64_t sequence, int64_t chunk, int64_t h)
+{
+	const struct shape *s = &j->s;
+	return j->states + ((sequence * s->chunks + chunk) * s->heads + h) * s->P * s->N;
+}
+
+/* One row of a channel: state = decay state + beta (v - decay state . k) k. */
+static void step(float *restrict state, const float *restrict k, int64_t N, float decay, float beta, float v)
+{
+	float lane[LANES] = {0};
+	FOR_LANES(N, float d = decay * state[i]; state[i] = d; lane[l] += d * k[i];);
+	const float push = beta * (v - lanes_sum(lane));
+	for (int64_t i = 0; i < N; i++)
+		state[i] += push * k[i];
+}
+
+/* Runs a head through a sequence; j->y NULL: for the states alone. */
+static void run_head(const struct delta_job *j, int64_t sequence, int64_t h, const struct head *head,
+	const struct room *r)
+{
+	const struct shape *s = &j->s;
+	const int64_t N = s->N;
+	memset(r->state, 0, (size_t)(s->P * N) * sizeof *r->state);
+	for (int64_t t = 0; t < s->seq; t++) {
+		if (t % s->chunk == 0)
+			memcpy(states_of(j, sequence, t / s->chunk, h), r->state,
+				(size_t)(s->P * N) * sizeof *r->state);
+		for (int64_t p = 0; p < s->P; p++) {
+			float *state = r->state + p * N;
+			step(state, head->k + t * N, N, r->decay[t], r->beta[t], head->v[t * head->row + p]);
+			if (j->y)
+				j->y[((sequence * s->seq + t) * s->heads + h) * s->P + p] =
+					row_dot(state, head->q + t * N, N);
+		}
+	}
+}
+
+static void scan_task(void *ctx, int64_t task, int thread)
+{
+	const struct delta_job *j = ctx;
+	const int64_t sequence = task / j->s.groups, g = task % j->s.groups;
+	const struct room r = room_of(&j->s, j->scratch + thread * j->stride);
+	fill_units(j, sequence, g, &r);
+	for (int64_t h = g * j->s.per_group; h < (g + 1) * j->s.per_group; h++) {
+		const struct head head = head_of(j, sequence, h, &r);
+		fill_gates(&j->s, &head, &r);
+		run_head(j, sequence, h, &head, &r);
+	}
+}
+
+size_t scratch_delta_scan(const struct op *op, int threads)
+{
+	return (size_t)threads * (size_t)room_stride(op) * sizeof(float);
+}
+
+enum status kernel_delta_scan(const struct host_env *env, const struct op *op, void *const arg[], struct error *e)
+{
+	(void)e;
+	struct delta_job j = {.s = shape_of(op),
+		.xbc = arg[ARG_DELTA_SCAN_xbc],
+		.in = arg[ARG_DELTA_SCAN_in],
+		.heads = arg[ARG_DELTA_SCAN_heads],
+		.states = arg[ARG_DELTA_SCAN_states],
+		.y = arg[ARG_DELTA_SCAN_y],
+		.scratch = env->scratch,
+		.stride = room_stride(op)};
+	pool_run(env->pool, scan_task, &j, j.s.batch * j.s.groups);
+	return ST_OK;
+}
+
+/* A channel's gradients in one row. before, after: its states around the row; r->dstate: the gradient of the state
+ * behind it on the way in, of that before it on the way out. Those of the unit key and query are added to dk and dq.
+ * Returns that of v. */
+static float row_grad(const struct head *head, int64_t t, int64_t N, float v, float dy, const float *restrict before,
+	const float *restrict after, const struct room *r, float *restrict dk, float *restrict dq)
+{
+	const float *restrict k = head->k + t * N, *restrict q = head->q + t * N;
+	const float decay = r->decay[t], beta = r->beta[t];
+	float *restrict ds = r->dstate;
+	float by_k[LANES] = {0}, by_state[LANES] = {0}, by_decay[LANES] = {0};
+	FOR_LANES(N, float d = ds[i] + dy * q[i]; ds[i] = d; dq[i] += dy * after[i]; by_k[l] += d * k[i];
+		  by_state[l] += before[i] * k[i];);
+	const float through = lanes_sum(by_k), error = v - decay * lanes_sum(by_state), dv = beta * through;
+	FOR_LANES(N, dk[i] += beta * error * ds[i] - dv * decay * before[i]; float d = ds[i] - dv * k[i];
+		  by_decay[l] += d * before[i]; ds[i] = decay * d;);
+	r->dbeta[t] += error * through;
+	r->dg[t] += decay * lanes_sum(by_decay);
+	return dv;
+}
+
+/* A channel's gradients in one chunk, rows from the last to the first. r->dstate is that of the state behind it. */
+static void channel_grad(const struct delta_job *j, const struct head *head, int64_t sequence, int64_t h, int64_t p,
+	int64_t chunk, const struct room *r)
+{
+	const struct shape *s = &j->s;
+	const int64_t N = s->N, first = chunk * s->chunk, g = h / s->per_group;
+	const int64_t n = s->seq - first < s->chunk ? s->seq - first : s->chunk;
+	float *history = r->state;
+	memcpy(history, states_of(j, sequence, chunk, h) + p * N, (size_t)N * sizeof *history);
+	for (int64_t i = 0; i < n; i++) {
+		const int64_t t = first + i;
+		memcpy(history + (i + 1) * N, history + i * N, (size_t)N * sizeof *history);
+		step(history + (i + 1) * N, head->k + t * N, N, r->decay[t], r->beta[t], head->v[t * head->row + p]);
+	}
+	for (int64_t i = n; i-- > 0;) {
+		const int64_t t = first + i, row = sequence * s->seq + t;
+		float *dv = j->dxbc + row * s->conv_row + g * s->conv, *dk = dv + s->x;
+		dv[h % s->per_group * s->P + p] = row_grad(head, t, N, head->v[t * head->row + p],
+			j->dy[(row * s->heads + h) * s->P + p], history + i * N, history + (i + 1) * N, r, dk, dk + N);
+	}
+}
+
+static void head_backward(const struct delta_job *j, int64_t sequence, int64_t h, const struct room *r)
+{
+	const struct shape *s = &j->s;
+	const struct head head = head_of(j, sequence, h, r);
+	const int64_t column = h / s->per_group * s->in + s->x + s->conv + h % s->per_group;
+	double A = 0, bias = 0;
+	fill_gates(s, &head, r);
+	run_head(j, sequence, h, &head, r);
+	memset(r->dg, 0, (size_t)s->seq * sizeof *r->dg);
+	memset(r->dbeta, 0, (size_t)s->seq * sizeof *r->dbeta);
+	for (int64_t p = 0; p < s->P; p++) {
+		memset(r->dstate, 0, (size_t)s->N * sizeof *r->dstate);
+		for (int64_t chunk = s->chunks; chunk-- > 0;)
+			channel_grad(j, &head, sequence, h, p, chunk, r);
+	}
+	for (int64_t t = 0; t < s->seq; t++) {
+		const float soft = softplus_of(&head, t), d = -head.A * r->dg[t] * (1.0f - expf(-soft));
+		float *din = j->din + (sequence * s->seq + t) * s->in_row + column;
+		din[0] = d; /* softplus' = sigmoid = 1 - exp(-softplus) */
+		din[s->per_group] = r->dbeta[t] * r->beta[t] * (1.0f - r->beta[t]);
+		A -= (double)(head.A * soft * r->dg[t]);
+		bias += (double)d;
+	}
+	float *out = j->partial + (sequence * s->heads + h) * 2;
+	out[0] = (float)A;
+	out[1] = (float)bias;
+}
+
+/* Turns the gradient of u = scale x / |x| into that of x. */
+static void unit_grad(const float *x, const float *u, float scale, int64_t N, float *d)
+{
+	const float inverse = inverse_length(x, N), along = row_dot(u, d, N) / scale;
+	for (int64_t i = 0; i < N; i++)
+		d[i] = inverse * (scale * d[i] - u[i] * along);
+}
+
+/* All heads of a group add to its k and q. */
+static void scan_grad_task(void *ctx, int64_t task, int thread)
+{
+	const struct delta_job *j = ctx;
+	const struct shape *s = &j->s;
+	const int64_t sequence = task / s->groups, g = task % s->groups, N = s->N;
+	const struct room r = room_of(s, j->scratch + thread * j->stride);
+	float *d = j->dxbc + sequence * s->seq * s->conv_row + g * s->conv + s->x;
+	fill_units(j, sequence, g, &r);
+	for (int64_t t = 0; t < s->seq; t++)
+		memset(d + t * s->conv_row, 0, (size_t)(2 * N) * sizeof *d);
+	for (int64_t h = g * s->per_group; h < (g + 1) * s->per_group; h++)
+		head_backward(j, sequence, h, &r);
+	for (int64_t t = 0; t < s->seq; t++) {
+		const float *k = group_of(j, sequence, g) + t * s->conv_row + s->x;
+		unit_grad(k, r.k + t * N, 1.0f, N, d + t * s->conv_row);
+		unit_grad(k + N, r.q + t * N, 1.0f / sqrtf((float)N), N, d + t * s->conv_row + N);
+	}
+}
+
+size_t scratch_delta_scan_grad(const struct op *op, int threads)
+{
+	return ((size_t)threads * (size_t)room_stride(op) + (size_t)(2 * op->ssm.heads * op->ssm.batch)) *
+	       sizeof(float);
+}
+
+enum status kernel_delta_scan_grad(const struct host_env *env, const struct op *op, void *const arg[], struct error *e)
+{
+	(void)e;
+	struct delta_job j = {.s = shape_of(op),
+		.xbc = arg[ARG_DELTA_SCAN_GRAD_xbc],
+		.in = arg[ARG_DELTA_SCAN_GRAD_in],
+		.heads = arg[ARG_DELTA_SCAN_GRAD_heads],
+		.dy = arg[ARG_DELTA_SCAN_GRAD_dy],
+		.states = arg[ARG_DELTA_SCAN_GRAD_states],
+		.dxbc = arg[ARG_DELTA_SCAN_GRAD_dxbc],
+		.din = arg[ARG_DELTA_SCAN_GRAD_din],
+		.scratch = env->scratch,
+		.stride = room_stride(op)};
+	j.partial = j.scratch + pool_threads(env->pool) * j.stride;
+	pool_run(env->pool, scan_grad_task, &j, j.s.batch * j.s.groups);
+	kernel_sum_parts(j.partial, (int)j.s.batch, 2 * j.s.heads, 2 * j.s.heads, arg[ARG_DELTA_SCAN_GRAD_dheads],
+		op->flags & OP_ACCUMULATE);
+	return ST_OK;
+}
+
+/* ---- the norm and its gate ---- */
+
+struct gate_job {
+	struct shape s;
+	const float *y, *in, *w, *dout;
+	float *out, *sigma, *dy, *din, *partial;
+	int64_t stride;
+};
+
+/* Head h of row r: its gate among the columns of `in`. */
+static int64_t gate_at(const struct shape *s, int64_t r, int64_t h)
+{
+	return r * s->in_row + h / s->per_group * s->in + h % s->per_group * s->P;
+}
+
+static void gate_part(void *ctx, int64_t begin, int64_t end, int part, int thread)
+{
+	(void)part, (void)thread;
+	const struct gate_job *j = ctx;
+	const struct shape *s = &j->s;
+	for (int64_t r = begin; r < end; r++)
+		for (int64_t h = 0; h < s->heads; h++) {
+			const int64_t at = (r * s->heads + h) * s->P;
+			const float *y = j->y + at, *z = j->in + gate_at(s, r, h);
+			const float sigma = 1.0f / sqrtf(row_dot(y, y, s->P) / (float)s->P + NORM_EPS);
+			j->sigma[r * s->heads + h] = sigma;
+			for (int64_t i = 0; i < s->P; i++)
+				j->out[at + i] = j->w[i] * y[i] * sigma * silu(z[i]);
+		}
+}
+
+enum status kernel_delta_gate(const struct host_env *env, const struct op *op, void *const arg[], struct error *e)
+{
+	(void)e;
+	struct gate_job j = {.s = shape_of(op),
+		.y = arg[ARG_DELTA_GATE_y],
+		.in = arg[ARG_DELTA_GATE_in],
+		.w = arg[ARG_DELTA_GATE_w],
+		.out = arg[ARG_DELTA_GATE_out],
+		.sigma = arg[ARG_DELTA_GATE_sigma]};
+	kernel_split(env, kernel_parts(env, j.s.rows, j.s.heads * j.s.P), j.s.rows, gate_part, &j);
+	return ST_OK;
+}
+
+/* With h = y sigma and g = dout w silu(z): dy = sigma (g - h mean(g h)). */
+static void gate_grad_head(const struct gate_job *j, int64_t r, int64_t head, float *restrict dw)
+{
+	const struct shape *s = &j->s;
+	const int64_t at = (r * s->heads + head) * s->P, in = gate_at(s, r, head);
+	const float *y = j->y + at, *z = j->in + in, *w = j->w, *dout = j->dout + at;
+	const float sigma = j->sigma[r * s->heads + head];
+	float *dy = j->dy + at, *dz = j->din + in;
+	float sum[LANES] = {0};
+	FOR_LANES(s->P, float h = y[i] * sigma, g = dout[i] * silu(z[i]); sum[l] += g * w[i] * h; dw[i] += g * h;);
+	const float mean = lanes_sum(sum) / (float)s->P;
+	for (int64_t i = 0; i < s->P; i++) {
+		const float h = y[i] * sigma;
+		dz[i] = dout[i] * w[i] * h * silu_slope(z[i]);
+		dy[i] = sigma * (dout[i] * w[i] * silu(z[i]) - h * mean);
+	}
+}
+
+static void gate_grad_part(void *ctx, int64_t begin, int64_t end, int part, int thread)
+{
+	(void)thread;
+	const struct gate_job *j = ctx;
+	float *dw = j->partial + part * j->stride;
+	memset(dw, 0, (size_t)j->stride * sizeof *dw);
+	for (int64_t r = begin; r < end; r++)
+		for (int64_t h = 0; h < j->s.heads; h++)
+			gate_grad_head(j, r, h, dw);
+}
+
+size_t scratch_delta_gate_grad(const struct op *op, int threads)
+{
+	return (size_t)threads * (size_t)padded(op->ssm.head_dim) * sizeof(float);
+}
+
+enum status kernel_delta_gate_grad(const struct host_env *env, const struct op *op, void *const arg[], struct error *e)
+{
+	(void)e;
+	const int64_t P = op->ssm.head_dim;
+	struct gate_job j = {.s = shape_of(op),
+		.dout = arg[ARG_DELTA_GATE_GRAD_dout],
+		.y = arg[ARG_DELTA_GATE_GRAD_y],
+		.in = arg[ARG_DELTA_GATE_GRAD_in],
+		.w = arg[ARG_DELTA_GATE_GRAD_w],
+		.sigma = arg[ARG_DELTA_GATE_GRAD_sigma],
+		.dy = arg[ARG_DELTA_GATE_GRAD_dy],
+		.din = arg[ARG_DELTA_GATE_GRAD_din],
+		.partial = env->scratch,
+		.stride = padded(P)};
+	const int parts = kernel_parts_summed(env, j.s.rows, j.s.heads * P);
+	kernel_split(env, parts, j.s.rows, gate_grad_part, &j);
+	kernel_sum_parts(j.partial, parts, j.stride, P, arg[ARG_DELTA_GATE_GRAD_dw], op->flags & OP_ACCUMULATE);
+	return ST_OK;
+}
