@@ -9,7 +9,7 @@
 
 #define CHUNK 8192 /* elements: 32 KiB, half of a small first-level cache beside its target */
 
-enum rule { NORMAL, RESIDUAL, ONE, ZERO, FAN_IN, SSM };
+enum rule { NORMAL, RESIDUAL, ONE, ZERO, FAN_IN, SSM, DELTA };
 
 static const uint8_t rules[] = {
 	[PARAM_TOKEN_EMBEDDING] = NORMAL,
@@ -44,6 +44,7 @@ static const uint8_t rules[] = {
 	[PARAM_KV_DOWN_W] = NORMAL,
 	[PARAM_KV_LATENT_NORM_W] = ONE,
 	[PARAM_KV_UP_W] = NORMAL,
+	[PARAM_ATTENTION_GATE_W] = NORMAL,
 	[PARAM_PROJ_W] = RESIDUAL,
 	[PARAM_PROJ_B] = ZERO,
 	[PARAM_SINKS] = NORMAL,
@@ -63,8 +64,12 @@ static const uint8_t rules[] = {
 	[PARAM_SSM_CONV_W] = FAN_IN,
 	[PARAM_SSM_CONV_B] = ZERO,
 	[PARAM_SSM_HEADS] = SSM,
+	[PARAM_DELTA_HEADS] = DELTA,
 	[PARAM_SSM_NORM_W] = ONE,
 	[PARAM_SSM_OUT_W] = RESIDUAL,
+	[PARAM_SHORT_IN_W] = NORMAL,
+	[PARAM_SHORT_CONV_W] = FAN_IN,
+	[PARAM_SHORT_OUT_W] = RESIDUAL,
 	[PARAM_STEM_W] = FAN_IN,
 	[PARAM_STEM_NORM_W] = ONE,
 	[PARAM_STEM_NORM_B] = ZERO,
@@ -93,6 +98,7 @@ static const uint8_t rules[] = {
 	[PARAM_ROUTER_W] = NORMAL,
 	[PARAM_EXPERT_FC1_W] = NORMAL,
 	[PARAM_EXPERT_FC2_W] = RESIDUAL,
+	[PARAM_SHARED_GATE_W] = NORMAL,
 	[PARAM_SHARED_FC1_W] = NORMAL,
 	[PARAM_SHARED_FC2_W] = RESIDUAL,
 	[PARAM_LORA_QKV_A] = NORMAL,
@@ -146,12 +152,13 @@ static float normal(uint64_t bits)
 	return (float)(sum - 2 * 65535) * (float)(1.7320508075688772 / 65536.0); /* variance of one: 65536^2 / 12 */
 }
 
-/* A_log, the bias of dt and D of heads: A from 1 to 16, dt before its product about 0.05, as mamba_ssm has them
- * (modules/mamba2.py). */
-static float ssm_value(uint64_t element)
+/* A_log, the bias of dt and D of heads, or the first two: A from 1 to 16, dt before its product about 0.05, as
+ * mamba_ssm has them (modules/mamba2.py). */
+static float head_value(uint64_t element, uint64_t of_head)
 {
-	const uint64_t head = element / 3;
-	return element % 3 == 0 ? logf((float)(1 + head % 16)) : element % 3 == 1 ? -3.0f : 1.0f;
+	const uint64_t head = element / of_head;
+	element %= of_head;
+	return element == 0 ? logf((float)(1 + head % 16)) : element == 1 ? -3.0f : 1.0f;
 }
 
 static float sigma_of(const struct param *param, enum rule rule, int64_t layers)
@@ -169,7 +176,8 @@ void init_values(const struct param *param, int64_t layers, uint64_t first, uint
 	for (uint64_t i = 0; i < n; i++)
 		out[i] = rule == ONE    ? 1.0f
 		         : rule == ZERO ? 0.0f
-		         : rule == SSM  ? ssm_value(first + i)
+		         : rule == SSM  ? head_value(first + i, 3)
+		         : rule == DELTA ? head_value(first + i, 2)
 		                        : sigma * normal(mix(key + (first + i) * GOLDEN));
 }
 

@@ -61,10 +61,16 @@ enum status runner_supports(const struct program *p, bool gpus, struct error *e)
 		return error_set(e, ST_RUN,
 			"model.adaptive_norm and output_channels: diffusion transformers are executed on cores alone "
 			"(run.backend: host)");
-	if (gpus && model_layer_counts(&p->config.model).of[LAYER_MAMBA] > 0)
-		return error_set(e, ST_RUN,
-			"model.layer_pattern: Mamba layers are executed on cores alone (run.backend: host)");
 	const struct model *m = &p->config.model;
+	if (gpus && strpbrk(m->layer_pattern, "MPGC"))
+		return error_set(e, ST_RUN,
+			"model.layer_pattern: %s are executed on cores alone (run.backend: host)",
+			strchr(m->layer_pattern, 'G')   ? "gated delta rules"
+			: strchr(m->layer_pattern, 'C') ? "short convolutions"
+							: "Mamba layers");
+	if (gpus && (m->attention_gate || m->shared_expert_gate))
+		return error_set(e, ST_RUN, "model.%s: executed on cores alone (run.backend: host)",
+			m->attention_gate ? "attention_gate" : "shared_expert_gate");
 	if (gpus && (m->encoder_layers > 0 || m->position == POS_RELATIVE))
 		return error_set(e, ST_RUN, "model.%s: executed on cores alone (run.backend: host)",
 			m->encoder_layers > 0 ? "encoder_layers" : "position relative");

@@ -14,10 +14,13 @@
 enum place {
 	BLOCK_DENSE = IN(DENSE) | IN(MLP) | IN(CROSS),
 	BLOCK_MOE = IN(MOE) | IN(EXPERTS),
-	ATTENDS = IN(DENSE) | IN(MOE) | IN(ATTENTION) | IN(CROSS),
+	ATTENDS = IN(DENSE) | IN(MOE) | IN(ATTENTION) | IN(CROSS) | IN(PARALLEL),
 	TWO_BRANCHES = IN(DENSE) | IN(MOE) | IN(CROSS),
 	CROSSES = IN(CROSS),
-	SCANS = IN(MAMBA),
+	MAMBAS = IN(MAMBA) | IN(PARALLEL),
+	DELTAS = IN(DELTA),
+	SCANS = MAMBAS | DELTAS, /* a model has layers of one of both */
+	SHORT_CONVS = IN(SHORT_CONV),
 	BLOCK = IN(KIND_COUNT) - 1,
 	BEFORE = IN(KIND_COUNT),
 	AFTER = BEFORE << 1,
@@ -53,6 +56,7 @@ static void fill_rows(const struct model *m, int64_t vocab, int64_t kv_heads, st
 	const int64_t attn = m->heads * model_value_dim(m), full = m->qk_norm == QK_NORM_FULL;
 	const int64_t ffn = m->ffn_hidden, moe = m->moe_ffn_hidden, shared = m->shared_experts * moe;
 	const int64_t scan = m->ssm_heads * m->ssm_head_dim, conv = scan + 2 * m->ssm_groups * m->ssm_state;
+	const bool delta = strchr(m->layer_pattern, 'G') != NULL;
 	const int64_t r = m->lora_rank;
 	const enum lora_targets targets = m->lora_targets;
 	const int64_t halves = gated(m) ? 2 : 1;
@@ -97,17 +101,22 @@ static void fill_rows(const struct model *m, int64_t vocab, int64_t kv_heads, st
 		{PARAM_KV_DOWN_W, ATTENDS, latent, m->kv_lora_rank + m->rope_head_dim, h, 1, whole},
 		{PARAM_KV_LATENT_NORM_W, ATTENDS, latent, m->kv_lora_rank, 1, 1, whole},
 		{PARAM_KV_UP_W, ATTENDS, latent, up_kv, m->kv_lora_rank, 1, TP_ROWS},
+		{PARAM_ATTENTION_GATE_W, ATTENDS, m->attention_gate, attn, h, 1, TP_ROWS},
 		{PARAM_PROJ_W, ATTENDS, true, h, attn, 1, TP_COLS},
 		{PARAM_PROJ_B, ATTENDS, m->proj_bias, h, 1, 1, whole},
 		{PARAM_SINKS, ATTENDS, m->attention_sinks, m->heads, 1, 1, TP_ROWS},
 		{PARAM_Q_NORM_W, ATTENDS, heads, full ? q : m->head_dim, 1, 1, TP_PARTIAL},
 		{PARAM_K_NORM_W, ATTENDS, heads, full ? m->kv_heads * m->head_dim : m->head_dim, 1, 1, TP_PARTIAL},
-		{PARAM_SSM_IN_W, SCANS, true, scan + conv + m->ssm_heads, h, 1, TP_ROWS},
+		{PARAM_SSM_IN_W, SCANS, true, scan + conv + (delta ? 2 : 1) * m->ssm_heads, h, 1, TP_ROWS},
 		{PARAM_SSM_CONV_W, SCANS, true, conv, m->ssm_conv, 1, TP_ROWS},
-		{PARAM_SSM_CONV_B, SCANS, true, conv, 1, 1, TP_ROWS},
-		{PARAM_SSM_HEADS, SCANS, true, m->ssm_heads, 3, 1, TP_ROWS},
-		{PARAM_SSM_NORM_W, SCANS, true, scan, 1, 1, TP_ROWS},
+		{PARAM_SSM_CONV_B, MAMBAS, true, conv, 1, 1, TP_ROWS},
+		{PARAM_SSM_HEADS, MAMBAS, true, m->ssm_heads, 3, 1, TP_ROWS},
+		{PARAM_DELTA_HEADS, DELTAS, true, m->ssm_heads, 2, 1, TP_ROWS},
+		{PARAM_SSM_NORM_W, SCANS, true, delta ? m->ssm_head_dim : scan, 1, 1, delta ? TP_PARTIAL : TP_ROWS},
 		{PARAM_SSM_OUT_W, SCANS, true, h, scan, 1, TP_COLS},
+		{PARAM_SHORT_IN_W, SHORT_CONVS, true, 3 * h, h, 1, TP_ROWS},
+		{PARAM_SHORT_CONV_W, SHORT_CONVS, true, h, m->ssm_conv, 1, TP_ROWS},
+		{PARAM_SHORT_OUT_W, SHORT_CONVS, true, h, h, 1, TP_COLS},
 		{PARAM_NORM1_W, BLOCK, last, h, 1, 1, whole},
 		{PARAM_NORM1_B, BLOCK, last && norm_bias, h, 1, 1, whole},
 		{PARAM_ATTENTION_NORM_W, ATTENDS, branch, h, 1, 1, whole},
@@ -131,6 +140,7 @@ static void fill_rows(const struct model *m, int64_t vocab, int64_t kv_heads, st
 		{PARAM_ROUTER_W, BLOCK_MOE, true, m->experts, h, 1, whole},
 		{PARAM_EXPERT_FC1_W, BLOCK_MOE, true, halves * moe, h, m->experts, fc1},
 		{PARAM_EXPERT_FC2_W, BLOCK_MOE, true, h, moe, m->experts, TP_COLS},
+		{PARAM_SHARED_GATE_W, BLOCK_MOE, m->shared_expert_gate, 1, h, 1, whole},
 		{PARAM_SHARED_FC1_W, BLOCK_MOE, shared > 0, halves * shared, h, 1, fc1},
 		{PARAM_SHARED_FC2_W, BLOCK_MOE, shared > 0, h, shared, 1, TP_COLS},
 		{PARAM_LORA_QKV_A, ATTENDS, r > 0, r, h, 1, TP_PARTIAL},
@@ -335,7 +345,8 @@ bool param_is_product(enum param_kind k)
 {
 	static const enum param_kind products[] = {PARAM_QKV_W, PARAM_PROJ_W, PARAM_CROSS_Q_W, PARAM_CROSS_KV_W,
 		PARAM_CROSS_PROJ_W, PARAM_FC1_W, PARAM_FC2_W, PARAM_EXPERT_FC1_W, PARAM_EXPERT_FC2_W,
-		PARAM_SHARED_FC1_W, PARAM_SHARED_FC2_W, PARAM_Q_UP_W, PARAM_KV_UP_W, PARAM_SSM_IN_W, PARAM_SSM_OUT_W};
+		PARAM_SHARED_FC1_W, PARAM_SHARED_FC2_W, PARAM_Q_UP_W, PARAM_KV_UP_W, PARAM_SSM_IN_W, PARAM_SSM_OUT_W,
+		PARAM_ATTENTION_GATE_W, PARAM_SHORT_IN_W, PARAM_SHORT_OUT_W};
 	for (size_t i = 0; i < COUNT(products); i++)
 		if (products[i] == k)
 			return true;
@@ -490,9 +501,12 @@ double model_flop_per_token(const struct model *m)
 	if (model_is_conv(m))
 		return model_conv_flop(m);
 	const double width = (double)(m->heads * (m->head_dim + model_value_dim(m))) / 2;
-	const double scan = (double)(model_layer_counts(m).of[LAYER_MAMBA] * m->ssm_heads * m->ssm_head_dim);
+	const struct layer_counts layers = model_layer_counts(m);
+	const double scans = 21.0 * (double)(layers.of[LAYER_MAMBA] + layers.of[LAYER_PARALLEL]) +
+	                     24.0 * (double)layers.of[LAYER_DELTA];
+	const double states = (double)(m->ssm_heads * m->ssm_head_dim * m->ssm_state);
 	double keys = 0; /* of all layers */
 	for (int64_t i = 0; i < model_blocks(m); i++)
 		keys += keys_of(m, i);
-	return flop_of_weights(m) + 12.0 * width * keys + 21.0 * scan * (double)m->ssm_state;
+	return flop_of_weights(m) + 12.0 * width * keys + scans * states;
 }

@@ -41,6 +41,9 @@ enum layer_kind {
 	LAYER_ATTENTION,
 	LAYER_MLP,
 	LAYER_EXPERTS,
+	LAYER_DELTA,      /* the gated delta rule */
+	LAYER_PARALLEL,   /* Mamba-2 and attention behind one norm, added (Falcon-H1, arXiv:2507.22448) */
+	LAYER_SHORT_CONV, /* a gated short convolution */
 	LAYER_CONV,  /* a block of a convolutional network (step/model_conv.h) */
 	LAYER_CROSS, /* of a decoder behind an encoder: attention, cross-attention, an MLP */
 	LAYER_KIND_COUNT
@@ -66,6 +69,7 @@ struct model {
 	enum window_kind window_kind;
 	enum position position;
 	int64_t no_rope_every; /* rope: the last of so many layers has none (Llama 4, SmolLM3); 0: all have it */
+	bool attention_gate;   /* attention's result times the sigmoid of a product of its input (Qwen3-Next) */
 	bool attention_sinks;  /* a learned logit a head in each softmax (gpt-oss) */
 	int64_t attention_softcap, logit_softcap; /* c of c tanh(x / c), of attention's logits and the head's (Gemma 2);
 	                                             0: none */
@@ -104,6 +108,7 @@ struct model {
 	/* mixture of experts; experts == 0: dense */
 	int64_t experts, experts_per_token, shared_experts, moe_ffn_hidden, moe_layer_freq;
 	int64_t first_dense_layers; /* layers without experts before the first with them (DeepSeek-V3: 3) */
+	bool shared_expert_gate; /* the shared experts' result times a sigmoid, one number a token (Qwen1.5-MoE) */
 	double capacity_factor;
 	/* Node-limited routing (DeepSeek-AI 2024, DeepSeek-V3, arXiv:2412.19437, section 2.1.2): a token's experts are
 	 * in groups_per_token of expert_groups groups of neighbours; 0: anywhere. router_bias: each expert has a number
@@ -115,10 +120,13 @@ struct model {
 	 * the model's. They are layers `layers` and on. */
 	int64_t mtp_layers;
 	/* Layers of one branch each, a letter each, repeated: M (Mamba-2), * (attention), - (MLP), E (experts), as
-	 * Nemotron-H writes them (NVIDIA 2025, arXiv:2504.03624; its hybrid_override_pattern). "": none. */
+	 * Nemotron-H writes them (NVIDIA 2025, arXiv:2504.03624; its hybrid_override_pattern), G (gated delta rule) as
+	 * Megatron-LM does, P (LAYER_PARALLEL), C (short convolution). "": none. */
 	char layer_pattern[LAYER_PATTERN];
 	/* Mamba-2 (Dao & Gu 2024, arXiv:2405.21060): heads x head_dim channels; each of `groups` groups of heads has a
-	 * B and a C of `state` numbers; a causal convolution of `conv` taps; the scan works in chunks of tokens. */
+	 * B and a C of `state` numbers; a causal convolution of `conv` taps; the scan works in chunks of tokens. A gated
+	 * delta rule (Yang et al. 2024, arXiv:2412.06464) has keys for B and queries for C: `groups` heads of `state`
+	 * columns, and values of heads x head_dim. A short convolution has `conv` taps and hidden channels. */
 	int64_t ssm_state, ssm_heads, ssm_head_dim, ssm_groups, ssm_conv, ssm_chunk;
 	/* A residual convolutional network (step/model_conv.h): blocks of each stage, "3, 4, 6, 3"; "": none. */
 	char conv_stages[CONV_STAGES_TEXT];
@@ -165,6 +173,7 @@ struct model {
 	X(KV_DOWN_W, "kv_down.weight") /* [kv_lora_rank + rope_head_dim, hidden] */ \
 	X(KV_LATENT_NORM_W, "kv_latent_norm.weight") \
 	X(KV_UP_W, "kv_up.weight")   /* [heads (head_dim - rope_head_dim + v_head_dim), kv_lora_rank]; tp: rows */ \
+	X(ATTENTION_GATE_W, "attention_gate.weight") /* [heads head_dim, hidden]; tp: rows */ \
 	X(PROJ_W, "proj.weight")     /* [hidden, heads head_dim (v_head_dim)]; tp: columns */ \
 	X(PROJ_B, "proj.bias")       /* [hidden]; replicated over tp */ \
 	X(SINKS, "sinks")            /* [heads]; tp: heads */ \
@@ -180,13 +189,17 @@ struct model {
 	X(CROSS_KV_B, "cross_kv.bias") \
 	X(CROSS_PROJ_W, "cross_proj.weight") /* [hidden, heads head_dim]; tp: columns */ \
 	X(CROSS_PROJ_B, "cross_proj.bias") \
-	X(SSM_IN_W, \
-		"ssm.in.weight") /* [2 channels + 2 groups state + heads, hidden], group by group (struct op_ssm) */ \
+	X(SSM_IN_W, "ssm.in.weight") /* [2 channels + 2 groups state + heads (a delta rule's: 2 heads), hidden], group \
+	                                by group (struct op_ssm) */ \
 	X(SSM_CONV_W, "ssm.conv.weight") /* [channels + 2 groups state, conv], group by group: x, B, C */ \
 	X(SSM_CONV_B, "ssm.conv.bias") \
 	X(SSM_HEADS, "ssm.heads") /* [heads, 3]: A_log, the bias of dt, D */ \
-	X(SSM_NORM_W, "ssm.norm.weight") \
-	X(SSM_OUT_W, "ssm.out.weight") /* [hidden, channels]; tp: columns */ \
+	X(DELTA_HEADS, "delta.heads")      /* [heads, 2]: A_log, the bias of dt */ \
+	X(SSM_NORM_W, "ssm.norm.weight")   /* [channels]; a delta rule's: [head_dim] */ \
+	X(SSM_OUT_W, "ssm.out.weight")     /* [hidden, channels]; tp: columns */ \
+	X(SHORT_IN_W, "short.in.weight")   /* [3 hidden, hidden]: b, c, x of each channel; tp: rows */ \
+	X(SHORT_CONV_W, "short.conv.weight") /* [hidden, conv]; tp: rows */ \
+	X(SHORT_OUT_W, "short.out.weight") /* [hidden, hidden]; tp: columns */ \
 	X(STEM_W, "stem.weight") /* [out, kernel kernel in], as the other convolutions; each with its norm's two kinds \
 	                          */ \
 	X(STEM_NORM_W, "stem.norm.weight") \
@@ -216,6 +229,7 @@ struct model {
 	X(ROUTER_W, "router.weight")         /* [experts, hidden] */ \
 	X(EXPERT_FC1_W, "expert.fc1.weight") /* as FC1, FC2 without biases; `copies` experts a layer */ \
 	X(EXPERT_FC2_W, "expert.fc2.weight") \
+	X(SHARED_GATE_W, "shared.gate.weight") /* [1, hidden] */ \
 	X(SHARED_FC1_W, "shared.fc1.weight") /* as FC1, FC2: one MLP of shared_experts x moe_ffn_hidden */ \
 	X(SHARED_FC2_W, "shared.fc2.weight") \
 	X(LORA_QKV_A, "qkv.lora_a") /* A [lora_rank, in]; tp: as the columns of the product's weight */ \
@@ -379,8 +393,8 @@ int64_t model_value_dim(const struct model *m);
  * are tokens (patches, predictions, a class head) counts for these. Tokens are the decoder's where there is an encoder,
  * whose layers, and the keys and values of cross-attention, count for encoder_seq_len rows. NVIDIA's published rates
  * leave that table out: Llama 3 8B at 8,192 tokens has 5.79e10 a token in NeMo's table, 6.11e10 here. A Mamba layer
- * adds 3 x 7 channels x state for its scan, as Megatron-LM counts it (megatron/training/training.py,
- * mamba_layer_flops). */
+ * adds 3 x 7 channels x state for its scan, a gated delta rule 3 x 8, as Megatron-LM counts them (megatron/training/
+ * training.py, mamba_layer_flops, linear_self_attn_term). */
 double model_flop_per_token(const struct model *m);
 
 #endif

@@ -111,6 +111,30 @@ static void norm_heads_grad(struct builder *b, const struct acts *a, int32_t dqk
 	gradient_done(b, b->layer, PARAM_K_NORM_W);
 }
 
+/* Replaces the gradient of what the gate leaves by that of attention's result. Returns that of the gate's product. */
+static int32_t attention_gate_grad(struct builder *b, const struct acts *a, int32_t *datt)
+{
+	const int64_t cols = linear_proj(b).in;
+	int32_t dgated = *datt, dgate = build_act(b, b->tokens, cols);
+	*datt = build_act(b, b->tokens, cols);
+	build_on(b, build_gate_op(b, OP_SIGMOID_GATE_GRAD, "attention gate", b->tokens, cols, cols), dgated, a->att,
+		a->gate, *datt, dgate);
+	return dgate;
+}
+
+/* As columns_backward, of Q, K and V with the gate's product. */
+static int32_t gated_columns_backward(struct builder *b, const struct acts *a, int32_t dqkv, int32_t dgate)
+{
+	const struct linear qkv = linear_qkv(b), gate = linear_attention_gate(b);
+	int32_t full_x = tp_gather(b, a->n1, "attention input");
+	int32_t dx = build_linear_grad(b, &qkv, dqkv), by_gate = build_linear_grad(b, &gate, dgate);
+	build_on(b, build_matrix(b, OP_ADD, "attention gate grad", b->tokens, b->m->hidden), dx, by_gate, NONE, dx);
+	dx = tp_reduce(b, dx, "attention input grad");
+	build_weight_grad(b, &qkv, dqkv, full_x);
+	build_weight_grad(b, &gate, dgate, full_x);
+	return dx;
+}
+
 /* Returns the gradient of attention's normed input rows, given that of its output rows. */
 static int32_t attention_backward(struct builder *b, struct acts *a, int32_t dout)
 {
@@ -118,8 +142,9 @@ static int32_t attention_backward(struct builder *b, struct acts *a, int32_t dou
 	again_norm1(b, a);
 	build_bias_grad(b, "proj", b->rows, b->m->hidden, dout, PARAM_PROJ_B);
 	build_release(b, &a->kept_masks);
-	int32_t datt = rows_backward(b, &proj, dout, a->att, "proj grad"), dqkv;
+	int32_t datt = rows_backward(b, &proj, dout, attention_result(a), "proj grad"), dqkv;
 	again_attention(b, a);
+	int32_t dgate = a->gate != NONE ? attention_gate_grad(b, a, &datt) : NONE;
 	if (b->c->train.attention == ATT_FLASH) {
 		dqkv = flash_attention_grad(b, a, datt);
 	} else {
@@ -137,6 +162,8 @@ static int32_t attention_backward(struct builder *b, struct acts *a, int32_t dou
 		norm_heads_grad(b, a, dqkv);
 	build_bias_grad(b, "qkv", b->tokens, qkv.out, dqkv, PARAM_QKV_B);
 	build_release(b, &a->kept_rotated);
+	if (dgate != NONE)
+		return gated_columns_backward(b, a, dqkv, dgate);
 	return columns_backward(b, &qkv, dqkv, a->n1, "attention input", "attention input grad");
 }
 
@@ -207,9 +234,13 @@ static void adaptive_backward(struct builder *b, struct acts *a, int32_t *dx)
 static void single_branch_backward(struct builder *b, struct acts *a, int32_t *dx)
 {
 	const enum layer_kind kind = model_layer_kind(b->m, b->layer);
-	int32_t dn = kind == LAYER_MAMBA       ? ssm_backward(b, a, *dx)
-	             : kind == LAYER_ATTENTION ? attention_backward(b, a, *dx)
-	                                       : mlp_branch_grad(b, a, *dx);
+	const bool attends = kind == LAYER_ATTENTION || kind == LAYER_PARALLEL;
+	int32_t dn = kind == LAYER_SHORT_CONV                     ? short_conv_backward(b, a, *dx)
+	             : kind == LAYER_MAMBA || kind == LAYER_DELTA ? ssm_backward(b, a, *dx)
+	             : attends                                    ? attention_backward(b, a, *dx)
+	                                                          : mlp_branch_grad(b, a, *dx);
+	if (kind == LAYER_PARALLEL)
+		add_into(b, dn, ssm_backward(b, a, *dx));
 	add_norm_grad(b, "norm1", dn, a->x_in, a->stats1, PARAM_NORM1_W, dx);
 }
 

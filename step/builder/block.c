@@ -28,6 +28,16 @@ struct op build_attention_op(const struct builder *b, enum op_kind k)
 	return op;
 }
 
+struct op build_gate_op(const struct builder *b, enum op_kind k, const char *what, int64_t rows, int64_t cols,
+	int64_t gates)
+{
+	struct op op = build_new(b, k, what);
+	op.gate.rows = rows;
+	op.gate.cols = cols;
+	op.gate.gates = gates;
+	return op;
+}
+
 int32_t build_scores(struct builder *b)
 {
 	return build_act(b, b->c->train.micro_batch * b->heads * b->seq, b->seq * b->context);
@@ -53,6 +63,12 @@ struct linear linear_qkv(const struct builder *b)
 struct linear linear_proj(const struct builder *b)
 {
 	return (struct linear){"proj", b->tokens, b->m->hidden, b->heads * model_value_dim(b->m), PARAM_PROJ_W,
+		NO_PARAM, 0};
+}
+
+struct linear linear_attention_gate(const struct builder *b)
+{
+	return (struct linear){"attention gate", b->tokens, linear_proj(b).in, b->m->hidden, PARAM_ATTENTION_GATE_W,
 		NO_PARAM, 0};
 }
 
@@ -134,15 +150,22 @@ static void norm_heads(struct builder *b, struct acts *a)
 		weight_of(b, b->layer, PARAM_K_NORM_W), view_of(a->qkv), view_of(a->qk_stats));
 }
 
+int32_t attention_result(const struct acts *a) { return a->gated != NONE ? a->gated : a->att; }
+
 /* Returns attention's output rows without PROJ's bias, given normed rows. project: false leaves the projection out. */
 static int32_t attention_forward(struct builder *b, struct acts *a, int32_t normed, bool project)
 {
 	const struct linear qkv = linear_qkv(b), proj = linear_proj(b);
 	a->kept_rotated = a->raw_qkv = NONE;
-	if (b->m->kv_lora_rank > 0)
+	a->gate = a->gated = NONE;
+	if (b->m->kv_lora_rank > 0) {
 		a->qkv = latent_forward(b, a, normed);
-	else
-		a->qkv = build_linear(b, &qkv, tp_gather(b, normed, "attention input"));
+	} else {
+		const struct linear gate = linear_attention_gate(b);
+		int32_t full = tp_gather(b, normed, "attention input");
+		a->qkv = build_linear(b, &qkv, full);
+		a->gate = b->m->attention_gate ? build_linear(b, &gate, full) : NONE;
+	}
 	if (b->m->qk_norm != QK_NORM_NONE)
 		norm_heads(b, a);
 	if (model_has_rope(b->m, b->layer) && b->m->kv_lora_rank == 0) {
@@ -154,7 +177,12 @@ static int32_t attention_forward(struct builder *b, struct acts *a, int32_t norm
 				"rotated queries and keys");
 	}
 	attention_core(b, a);
-	return project ? build_linear(b, &proj, a->att) : NONE;
+	if (b->m->attention_gate) {
+		a->gated = build_act(b, b->tokens, proj.in);
+		build_on(b, build_gate_op(b, OP_SIGMOID_GATE, "attention gate", b->tokens, proj.in, proj.in), a->att,
+			a->gate, a->gated);
+	}
+	return project ? build_linear(b, &proj, attention_result(a)) : NONE;
 }
 
 void build_activation(struct builder *b, int64_t rows, int64_t ffn, struct mlp_acts *a, bool again)
@@ -184,7 +212,8 @@ int32_t mlp_forward(struct builder *b, const struct mlp_layers *s, struct mlp_ac
 bool build_ends_early(const struct builder *b)
 {
 	return b->recomputing && !b->c->stack.recompute_last_gemm && !b->m->post_norm &&
-	       b->m->branch_norm == BRANCH_NORM_NONE && !b->m->adaptive_norm;
+	       b->m->branch_norm == BRANCH_NORM_NONE && !b->m->adaptive_norm &&
+	       !(b->m->shared_expert_gate && model_has_experts(b->m, b->layer));
 }
 
 /* Returns the second branch's output without FC2's bias, given normed rows. A recomputed block stops at FC2's input. */
@@ -303,13 +332,17 @@ static int32_t single_branch_block(struct builder *b, struct acts *a)
 	const enum layer_kind kind = model_layer_kind(b->m, b->layer);
 	const bool project = !build_ends_early(b);
 	a->n1 = a->n2 = build_norm(b, "norm1", a->x_in, PARAM_NORM1_W, &a->stats1);
-	if (kind == LAYER_MAMBA) {
-		int32_t out = ssm_forward(b, a, a->n1);
+	if (kind == LAYER_MAMBA || kind == LAYER_DELTA || kind == LAYER_SHORT_CONV) {
+		int32_t out = kind == LAYER_SHORT_CONV ? short_conv_forward(b, a, a->n1) : ssm_forward(b, a, a->n1);
 		return project ? residual_add(b, a->x_in, out, NO_PARAM) : NONE;
 	}
-	if (kind == LAYER_ATTENTION) {
+	if (kind == LAYER_ATTENTION || kind == LAYER_PARALLEL) {
+		int32_t scan = kind == LAYER_PARALLEL ? ssm_forward(b, a, a->n1) : NONE;
 		int32_t out = attention_forward(b, a, a->n1, project);
-		return project ? residual_add(b, a->x_in, tp_reduce(b, out, "proj"), PARAM_PROJ_B) : NONE;
+		if (!project)
+			return NONE;
+		int32_t x = residual_add(b, a->x_in, tp_reduce(b, out, "proj"), PARAM_PROJ_B);
+		return scan != NONE ? residual_add(b, x, scan, NO_PARAM) : x;
 	}
 	int32_t out = mlp_branch(b, a, a->n1);
 	return project ? residual_add(b, a->x_in, out, PARAM_FC2_B) : NONE;
@@ -427,7 +460,7 @@ int32_t block_forward(struct builder *b, int32_t x_in, struct acts *a)
 void again_norm1(struct builder *b, struct acts *a)
 {
 	b->recomputing = true;
-	if (build_recomputes_part(b, REC_LAYERNORM))
+	if (build_recomputes_part(b, REC_LAYERNORM) && a->n1 == NONE)
 		a->n1 = b->m->adaptive_norm ? adapt_norm(b, "norm1", &a->adapt, 0, a->x_in, &a->stats1)
 		                            : build_norm(b, "norm1", a->x_in, PARAM_NORM1_W, &a->stats1);
 	b->recomputing = false;

@@ -43,6 +43,9 @@ int32_t rows_backward(struct builder *b, const struct linear *l, int32_t dy, int
 
 struct linear linear_qkv(const struct builder *b);
 struct linear linear_proj(const struct builder *b);
+struct linear linear_attention_gate(const struct builder *b);
+/* Returns what PROJ reads. */
+int32_t attention_result(const struct acts *a);
 struct mlp_layers mlp_dense(const struct builder *b);
 /* Returns an MLP of a width on this tensor rank. */
 struct mlp_layers mlp_layers_of(const struct builder *b, int64_t ffn, enum param_kind fc1, enum param_kind fc1_bias,
@@ -150,7 +153,13 @@ void conv_stem_backward(struct builder *b, int32_t dx);
 int32_t conv_mean_forward(struct builder *b, int32_t x);
 int32_t conv_mean_backward(struct builder *b, int32_t dy);
 
-/* ---- ssm.c: a Mamba layer's branch ---- */
+/* ---- short_conv.c: the branch of a gated short convolution ---- */
+
+/* As ssm_forward and ssm_backward. */
+int32_t short_conv_forward(struct builder *b, struct acts *a, int32_t normed);
+int32_t short_conv_backward(struct builder *b, struct acts *a, int32_t dout);
+
+/* ---- ssm.c: the branch of a Mamba layer or a gated delta rule ---- */
 
 /* Returns the branch's output, given the normed rows of the block's input; NONE when recomputing and nothing needs it.
  */
@@ -190,6 +199,9 @@ struct view narrow_copy_of(struct builder *b, struct view v, int64_t elements);
 /* ---- ops that forward and backward share ---- */
 
 struct op build_attention_op(const struct builder *b, enum op_kind k);
+/* Returns a SIGMOID_GATE or its gradient. */
+struct op build_gate_op(const struct builder *b, enum op_kind k, const char *what, int64_t rows, int64_t cols,
+	int64_t gates);
 /* Returns softmax(Q K^T) of naive attention in a new buffer. kv: context_keys, or NONE. */
 int32_t build_probs(struct builder *b, int32_t qkv, int32_t kv);
 /* True where the backward pass of b->layer runs one of these again alone: bits of enum recompute_module. */

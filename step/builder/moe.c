@@ -61,6 +61,11 @@ static struct mlp_layers shared_mlp(const struct builder *b)
 	return shared;
 }
 
+static struct linear shared_gate_of(const struct builder *b)
+{
+	return (struct linear){"shared gate", b->rows, 1, b->m->hidden, PARAM_SHARED_GATE_W, NO_PARAM, 0};
+}
+
 /* ---- to the experts and back ---- */
 
 /* Returns on how many of the equal parts of the experts (hosts, ranks) the k of a row lie, on average over all choices
@@ -257,13 +262,31 @@ static void combine(struct builder *b, const struct moe_acts *a, const char *wha
 	build_on(b, op, slots, a->slots, gates, out);
 }
 
-int32_t moe_forward(struct builder *b, struct acts *a, int32_t normed)
+/* Returns the shared experts' result; NONE when recomputing. */
+static int32_t shared_forward(struct builder *b, struct moe_acts *m, int32_t normed)
 {
 	const struct mlp_layers shared = shared_mlp(b);
+	const struct linear gate = shared_gate_of(b);
+	int32_t out = mlp_forward(b, &shared, &m->shared, normed, !build_ends_early(b));
+	if (build_ends_early(b))
+		return NONE;
+	out = tp_reduce(b, out, "shared fc2");
+	if (!b->m->shared_expert_gate)
+		return out;
+	m->shared_out = out;
+	m->shared_gate = build_linear(b, &gate, normed);
+	int32_t gated = build_rows(b);
+	build_on(b, build_gate_op(b, OP_SIGMOID_GATE, "shared gate", b->rows, b->m->hidden, 1), out, m->shared_gate,
+		gated);
+	return gated;
+}
+
+int32_t moe_forward(struct builder *b, struct acts *a, int32_t normed)
+{
 	const bool has_shared = b->m->shared_experts > 0;
-	int32_t out = has_shared ? mlp_forward(b, &shared, &a->moe.shared, normed, !build_ends_early(b)) : NONE;
-	if (!build_ends_early(b))
-		out = has_shared ? tp_reduce(b, out, "shared fc2") : build_rows(b);
+	int32_t out = has_shared ? shared_forward(b, &a->moe, normed) : NONE;
+	if (!has_shared && !build_ends_early(b))
+		out = build_rows(b);
 	route(b, &a->moe, normed);
 	experts_forward(b, a, normed);
 	if (build_ends_early(b))
@@ -272,13 +295,7 @@ int32_t moe_forward(struct builder *b, struct acts *a, int32_t normed)
 	return out;
 }
 
-void moe_again_shared(struct builder *b, struct acts *a)
-{
-	const struct mlp_layers shared = shared_mlp(b);
-	int32_t out = mlp_forward(b, &shared, &a->moe.shared, a->n2, !build_ends_early(b));
-	if (!build_ends_early(b))
-		tp_reduce(b, out, "shared fc2");
-}
+void moe_again_shared(struct builder *b, struct acts *a) { shared_forward(b, &a->moe, a->n2); }
 
 /* ---- backward ---- */
 
@@ -310,6 +327,19 @@ static int32_t router_backward(struct builder *b, const struct acts *a, int32_t 
 	return dn;
 }
 
+/* Returns the gradient of the shared MLP's result, and adds that of the gate's input to dn. */
+static int32_t shared_gate_backward(struct builder *b, const struct acts *a, int32_t dout, int32_t dn)
+{
+	const struct linear gate = shared_gate_of(b);
+	int32_t dmlp = build_rows(b), dgate = build_act(b, b->rows, 1);
+	build_on(b, build_gate_op(b, OP_SIGMOID_GATE_GRAD, "shared gate", b->rows, b->m->hidden, 1), dout,
+		a->moe.shared_out, a->moe.shared_gate, dmlp, dgate);
+	int32_t by_gate = build_linear_grad(b, &gate, dgate);
+	build_weight_grad(b, &gate, dgate, a->n2);
+	build_on(b, build_matrix(b, OP_ADD, "shared gate grad", b->rows, b->m->hidden), dn, by_gate, NONE, dn);
+	return dmlp;
+}
+
 int32_t moe_backward(struct builder *b, struct acts *a, int32_t dout)
 {
 	struct moe_acts *m = &a->moe;
@@ -320,7 +350,8 @@ int32_t moe_backward(struct builder *b, struct acts *a, int32_t dout)
 	if (b->m->shared_experts == 0)
 		return dn;
 	const struct mlp_layers shared = shared_mlp(b);
-	int32_t dshared = mlp_backward(b, &shared, &m->shared, a->n2, dout);
+	int32_t dmlp = b->m->shared_expert_gate ? shared_gate_backward(b, a, dout, dn) : dout;
+	int32_t dshared = mlp_backward(b, &shared, &m->shared, a->n2, dmlp);
 	build_on(b, build_matrix(b, OP_ADD, "shared grad", b->rows, b->m->hidden), dn, dshared, NONE, dn);
 	return dn;
 }

@@ -38,7 +38,8 @@ static void copy(struct builder *b, struct view from, struct view to, uint64_t b
 static const size_t kept[] = {AT(x_in) /* first: a recomputed block keeps nothing else */, AT(n1), AT(qkv), AT(att),
 	AT(att_heads), AT(raw_qkv), AT(latent.q), AT(latent.q_normed), AT(latent.kv), AT(latent.kv_normed), AT(att_out),
 	AT(mlp_out), AT(probs), AT(x_mid), AT(n2), AT(sum2), AT(mlp.h), AT(mlp.g), AT(moe.in), AT(moe.out),
-	AT(moe.shared.h), AT(moe.shared.g), AT(ssm.in), AT(ssm.y), AT(ssm.gated), AT(adapt.mod), AT(adapt.normed[0]),
+	AT(moe.shared.h), AT(moe.shared.g), AT(moe.shared_out), AT(ssm.in), AT(ssm.xbc), AT(ssm.y), AT(ssm.gated),
+	AT(short_conv.in), AT(short_conv.out), AT(gate), AT(gated), AT(adapt.mod), AT(adapt.normed[0]),
 	AT(adapt.normed[1])};
 #define KEPT COUNT(kept)
 _Static_assert(KEPT == OFFLOADED_ACTS, "a place on the host for each");

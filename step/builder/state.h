@@ -29,6 +29,7 @@ struct moe_acts {
 	int32_t in;                          /* the rows that this rank's experts received, expert by expert */
 	int32_t out;                         /* the experts' results, back in the slots of the rank that routed */
 	struct mlp_acts shared;
+	int32_t shared_out, shared_gate; /* shared_expert_gate: what it gates, and its product */
 };
 
 /* Buffers that latent attention keeps for its backward pass. */
@@ -49,9 +50,16 @@ struct bias_acts {
 	int32_t bias, dbias;
 };
 
-/* Buffers that a Mamba layer keeps for its backward pass: arguments of SSM_GATE (step/ops.def). */
+/* Buffers that a Mamba layer keeps for its backward pass: arguments of SSM_GATE (step/ops.def); a gated delta rule
+ * keeps the convolution's result, too. */
 struct ssm_acts {
-	int32_t in, y, gated, sigma;
+	int32_t in, xbc, y, gated, sigma;
+	int32_t kept_inverse; /* held: inverses of chunks */
+};
+
+/* Buffers of a gated short convolution: arguments of SHORT_CONV. */
+struct short_acts {
+	int32_t in, out;
 };
 
 /* Buffers of a convolution: what it reads, what it makes, and the statistics of its norm. */
@@ -98,16 +106,18 @@ struct saved {
 };
 
 #define LORA_PRODUCTS 4
-#define OFFLOADED_ACTS 28
+#define OFFLOADED_ACTS 34
 
 /* Buffers that a block's forward pass keeps for its backward pass; NONE where the block has none. */
 struct acts {
 	int32_t x_in, n1, stats1, qkv, att, lse, probs;
 	int32_t att_heads;         /* context_kind all_to_all: attention's result of this rank's heads */
+	int32_t gate, gated;       /* attention_gate: its product, and attention's result behind it */
 	int32_t raw_qkv, qk_stats; /* before the norms of queries and keys */
 	struct latent_acts latent;
 	struct cross_acts cross;
 	struct ssm_acts ssm;
+	struct short_acts short_conv;
 	struct conv_acts conv;
 	int32_t lora_in[LORA_PRODUCTS];                         /* x A^T of each product with an adapter */
 	int32_t att_out, att_out_stats, mlp_out, mlp_out_stats; /* branch norms and gates: their inputs */

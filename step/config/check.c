@@ -110,7 +110,7 @@ static enum status check_modules(const struct config *c, struct error *e)
 	const struct layer_counts layers = model_layer_counts(m);
 	const bool plain = model_has_attention(m) && !m->post_norm && m->branch_norm == BRANCH_NORM_NONE &&
 	                   !m->parallel_residual && !m->adaptive_norm && !m->layer_pattern[0] &&
-	                   m->encoder_layers == 0 && !model_is_conv(m);
+	                   m->encoder_layers == 0 && !model_is_conv(m) && !m->attention_gate && !m->shared_expert_gate;
 	const bool dense = layers.of[LAYER_DENSE] + layers.of[LAYER_MLP] + layers.of[LAYER_CROSS] > 0,
 		   normed = !m->post_norm && m->branch_norm != BRANCH_NORM_REORDERED;
 	const struct {

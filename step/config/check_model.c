@@ -112,7 +112,7 @@ static enum status check_pattern(const struct config *c, struct error *e)
 	for (const char *p = m->layer_pattern; *p; p++)
 		if (model_layer_of_letter(*p) == LAYER_KIND_COUNT)
 			return config_error(c, KEY_model_layer_pattern, e,
-				"no layer is called '%c' (known: M, *, -, E)", isprint((unsigned char)*p) ? *p : '?');
+				"no layer is called '%c' (known: M, *, -, E, G, P, C)", isprint((unsigned char)*p) ? *p : '?');
 	if (m->layers % n != 0)
 		return config_error(c, KEY_model_layers, e,
 			"%" PRId64 " are no whole number of layer_pattern's %" PRId64 " (nearest: %" PRId64 ")",
@@ -133,25 +133,34 @@ static enum status check_pattern(const struct config *c, struct error *e)
 	return ST_OK;
 }
 
-static enum status check_mamba(const struct config *c, struct error *e)
+/* Layers whose rows see those before them by a state or a convolution. */
+static enum status check_scans(const struct config *c, struct error *e)
 {
 	static const enum key_id ids[] = {KEY_model_ssm_state, KEY_model_ssm_heads, KEY_model_ssm_head_dim,
 		KEY_model_ssm_groups, KEY_model_ssm_conv, KEY_model_ssm_chunk};
 	const struct model *m = &c->model;
 	char near[NEAREST_MAX];
-	const bool unused = !has_layers(m, LAYER_MAMBA);
-	for (size_t i = 0; i < COUNT(ids) && unused; i++)
-		if (config_is_changed(c, ids[i]))
-			return config_error_key(c, ids[i], e, "not used without Mamba layers (layer_pattern)");
-	if (unused)
+	const bool mamba = has_layers(m, LAYER_MAMBA) || has_layers(m, LAYER_PARALLEL),
+		   delta = has_layers(m, LAYER_DELTA), convolves = has_layers(m, LAYER_SHORT_CONV);
+	for (size_t i = 0; i < COUNT(ids) && !mamba && !delta; i++)
+		if (config_is_changed(c, ids[i]) && !(ids[i] == KEY_model_ssm_conv && convolves))
+			return config_error_key(c, ids[i], e, "not used without layers %s (layer_pattern)",
+				ids[i] == KEY_model_ssm_conv ? "M, P, G or C" : "M, P or G");
+	if (c->parallel.context > 1 && (mamba || delta || convolves))
+		return config_error(c, KEY_parallel_context, e,
+			"%" PRId64 " is not modelled yet with layers M, P, G or C (accepted: 1)", c->parallel.context);
+	if (convolves && m->hidden % c->parallel.tensor != 0)
+		return config_error(c, KEY_parallel_tensor, e, "%" PRId64 " does not divide hidden %" PRId64,
+			c->parallel.tensor, m->hidden);
+	if (!mamba && !delta)
 		return ST_OK;
+	if (mamba && delta)
+		return config_error_key(c, KEY_model_layer_pattern, e,
+			"layers G beside M or P are not modelled yet: they share the keys ssm_*");
 	if (m->ssm_heads % m->ssm_groups != 0)
 		return config_error(c, KEY_model_ssm_groups, e,
 			"%" PRId64 " does not divide the %" PRId64 " ssm_heads (nearest that do: %s)", m->ssm_groups,
 			m->ssm_heads, nearest_divisors(m->ssm_heads, m->ssm_groups, near));
-	if (c->parallel.context > 1)
-		return config_error(c, KEY_parallel_context, e,
-			"%" PRId64 " is not modelled yet with Mamba layers (accepted: 1)", c->parallel.context);
 	if (m->ssm_groups % c->parallel.tensor != 0)
 		return config_error(c, KEY_parallel_tensor, e,
 			"%" PRId64 " does not divide the %" PRId64 " ssm_groups (nearest that do: %s)",
@@ -289,6 +298,12 @@ static enum status check_norms(const struct config *c, struct error *e)
 	if (m->branch_norm != BRANCH_NORM_NONE && (m->post_norm || m->parallel_residual))
 		return config_error_key(c, KEY_model_branch_norm, e, "not modelled yet with %s (accepted: none)",
 			m->post_norm ? "post_norm" : "parallel_residual");
+	if (m->attention_gate && m->kv_lora_rank > 0)
+		return config_error_key(c, KEY_model_attention_gate, e,
+			"not modelled yet with kv_lora_rank (accepted: false)");
+	if (m->attention_gate && (m->encoder_layers > 0 || m->lora_rank > 0))
+		return config_error_key(c, KEY_model_attention_gate, e, "not modelled yet with %s (accepted: false)",
+			m->lora_rank > 0 ? "adapters" : "encoder_layers");
 	if (m->qk_norm == QK_NORM_FULL && c->parallel.tensor > 1)
 		return config_error(c, KEY_parallel_tensor, e,
 			"%" PRId64 " is not modelled yet with qk_norm full, a norm over the heads of all ranks "
@@ -357,7 +372,8 @@ static enum status check_experts(const struct config *c, struct error *e)
 {
 	static const enum key_id ids[] = {KEY_model_experts_per_token, KEY_model_shared_experts,
 		KEY_model_moe_ffn_hidden, KEY_model_moe_layer_freq, KEY_model_first_dense_layers,
-		KEY_model_capacity_factor, KEY_model_expert_groups, KEY_model_groups_per_token, KEY_model_router_bias};
+		KEY_model_capacity_factor, KEY_model_expert_groups, KEY_model_groups_per_token, KEY_model_router_bias,
+		KEY_model_shared_expert_gate};
 	const struct model *m = &c->model;
 	if (m->experts > 0) {
 		enum status st = check_expert_choice(c, e);
@@ -366,6 +382,8 @@ static enum status check_experts(const struct config *c, struct error *e)
 		if (m->experts_per_token > m->experts)
 			return config_error(c, KEY_model_experts_per_token, e,
 				"%" PRId64 " are more than the %" PRId64 " experts", m->experts_per_token, m->experts);
+		if (m->shared_expert_gate && m->shared_experts == 0)
+			return config_error_key(c, KEY_model_shared_expert_gate, e, "needs shared_experts");
 		if (m->first_dense_layers >= m->layers)
 			return config_error(c, KEY_model_first_dense_layers, e,
 				"%" PRId64 " of %" PRId64 " layers leave none with experts", m->first_dense_layers,
@@ -381,7 +399,7 @@ static enum status check_experts(const struct config *c, struct error *e)
 /* In doubles, from above: the exact count could overflow. */
 static double parameters_at_most(const struct model *m)
 {
-	double h = (double)m->hidden, width = (double)m->head_dim * (double)(2 * m->heads + 2 * m->kv_heads);
+	double h = (double)m->hidden, width = (double)m->head_dim * (double)(3 * m->heads + 2 * m->kv_heads);
 	double latent = (double)m->q_lora_rank * (h + (double)(m->heads * m->head_dim)) +
 	                (double)m->kv_lora_rank * (h + (double)(m->heads * (m->head_dim + m->v_head_dim)));
 	double mlp = 3.0 * (double)m->ffn_hidden,
@@ -392,9 +410,9 @@ static double parameters_at_most(const struct model *m)
 	              (double)(m->patch_size * m->patch_size) * (double)(m->channels + m->output_channels);
 	double adapts = m->adaptive_norm ? 6.0 * h : 0,
 	       conditions = m->adaptive_norm ? (double)(m->condition_classes + m->timestep_features) + 3.0 * h : 0;
-	double scan = (double)m->ssm_heads * (3.0 * (double)m->ssm_head_dim + 1.0) +
+	double scan = (double)m->ssm_heads * (3.0 * (double)m->ssm_head_dim + 2.0) +
 	              2.0 * (double)m->ssm_groups * (double)m->ssm_state;
-	double mamba = m->layer_pattern[0] ? scan * (1.0 + (double)m->ssm_conv / h) : 0;
+	double mamba = m->layer_pattern[0] ? scan * (1.0 + (double)m->ssm_conv / h) + 4.0 * h + (double)m->ssm_conv : 0;
 	width *= m->encoder_layers > 0 ? 2.0 : 1.0; /* as much across the stacks */
 	return h * ((double)model_blocks(m) * (width + mlp + experts + mamba + adapts + 32.0) + ends + conditions +
 			   2.0 * h + 32.0) +
@@ -406,7 +424,7 @@ enum status config_check_model(const struct config *c, struct error *e)
 	const struct model *m = &c->model;
 	char made[QUANTITY_MAX], most[QUANTITY_MAX];
 	enum status st;
-	if ((st = check_conv(c, e)) || (st = check_pattern(c, e)) || (st = check_mamba(c, e)) ||
+	if ((st = check_conv(c, e)) || (st = check_pattern(c, e)) || (st = check_scans(c, e)) ||
 		(st = check_heads(c, e)) || (st = check_positions(c, e)) || (st = config_check_encoder(c, e)) ||
 		(st = check_window(c, e)) || (st = config_check_input(c, e)) || (st = check_logits(c, e)) ||
 		(st = check_latent(c, e)) || (st = check_norms(c, e)) || (st = check_trained(c, e)) ||

@@ -44,6 +44,9 @@ int64_t config_default_ssm_heads(const struct model *m)
 	return 2 * m->hidden > m->ssm_head_dim ? 2 * m->hidden / m->ssm_head_dim : 1;
 }
 
+/* That of flash-linear-attention's kernels (fla/ops/gated_delta_rule/chunk.py). */
+#define DELTA_CHUNK 64
+
 static void derive_model(struct config *c)
 {
 	struct model *m = &c->model;
@@ -54,6 +57,8 @@ static void derive_model(struct config *c)
 		m->layers = pattern;
 	if (!chosen(c, KEY_model_ssm_heads))
 		m->ssm_heads = config_default_ssm_heads(m);
+	if (!chosen(c, KEY_model_ssm_chunk) && strchr(m->layer_pattern, 'G'))
+		m->ssm_chunk = DELTA_CHUNK;
 	if (!chosen(c, KEY_model_kv_heads))
 		m->kv_heads = m->heads;
 	if (!chosen(c, KEY_model_head_dim))

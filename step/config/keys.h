@@ -75,6 +75,7 @@ struct config_key {
 	X(model, global_attention_every, INT(0, 10000), AT(model.global_attention_every), "0", EVERY) \
 	X(model, window_kind, WORD(window_kind), AT(model.window_kind), "sliding", EVERY) \
 	X(model, no_rope_every, INT(0, 10000), AT(model.no_rope_every), "0", EVERY) \
+	X(model, attention_gate, BOOL, AT(model.attention_gate), "false", EVERY) \
 	X(model, attention_sinks, BOOL, AT(model.attention_sinks), "false", EVERY) \
 	X(model, attention_softcap, INT(0, 1000000), AT(model.attention_softcap), "0", EVERY) \
 	X(model, logit_softcap, INT(0, 1000000), AT(model.logit_softcap), "0", EVERY) \
@@ -115,6 +116,7 @@ struct config_key {
 	X(model, experts, INT(0, 4096), AT(model.experts), "0", EVERY) \
 	X(model, experts_per_token, INT(1, 4096), AT(model.experts_per_token), "2", EVERY) \
 	X(model, shared_experts, INT(0, 4096), AT(model.shared_experts), "0", EVERY) \
+	X(model, shared_expert_gate, BOOL, AT(model.shared_expert_gate), "false", EVERY) \
 	X(model, moe_ffn_hidden, INT(1, 4194304), AT(model.moe_ffn_hidden), NULL, EVERY) \
 	X(model, moe_layer_freq, INT(1, 10000), AT(model.moe_layer_freq), "1", EVERY) \
 	X(model, first_dense_layers, INT(0, 10000), AT(model.first_dense_layers), "0", EVERY) \

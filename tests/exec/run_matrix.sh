@@ -175,6 +175,22 @@ train 2 "${mamba[@]}" 'model.layer_pattern=M*-M' model.layers=4 train.recompute=
 	train.recompute_modules=[layernorm,mlp,core_attn]
 train 4 "${mamba[@]}" model.layer_pattern=M- parallel.strategy=fsdp parallel.bucket_mb=25 train.fused=false
 
+# Gated delta rules, Mamba beside attention, gated short convolutions.
+delta=("${mamba[@]}" model.attention_gate=true model.kv_heads=2)
+train 1 "${delta[@]}" model.layer_pattern=G train.micro_batch=2
+train 1 "${delta[@]}" 'model.layer_pattern=G*-G' model.layers=4 train.recompute=full
+train 2 "${delta[@]}" 'model.layer_pattern=G-G*' model.layers=4 parallel.tensor=2 parallel.sequence_parallel=true
+train 2 "${delta[@]}" 'model.layer_pattern=G*-G' model.layers=4 parallel.pipeline=2 parallel.schedule=zero_bubble
+train 2 "${delta[@]}" 'model.layer_pattern=GG*-' model.layers=4 train.offload=activations
+train 2 "${delta[@]}" 'model.layer_pattern=P*P-' model.layers=4 train.recompute=selective \
+	train.recompute_modules=[layernorm,core_attn] parallel.tensor=2
+train 1 "${delta[@]}" model.layer_pattern=P- train.recompute=full train.attention=naive
+short=(model.ssm_conv=3 model.norm=rmsnorm model.bias=false)
+train 1 "${short[@]}" model.layer_pattern=C- train.micro_batch=2
+train 2 "${short[@]}" 'model.layer_pattern=C-C*' model.layers=4 parallel.tensor=2 parallel.sequence_parallel=true
+train 4 "${short[@]}" 'model.layer_pattern=C-C*' model.layers=4 parallel.strategy=fsdp parallel.bucket_mb=25 \
+	train.recompute=full
+
 # Moments in 8 bits, of whole buckets with tensors that stay in 32, and of flat parts.
 # No biases: their gradients, zero but for rounding, would have steps as large as all others.
 lamb=(train.optimizer=lamb model.bias=false model.qkv_bias=false)
@@ -324,6 +340,12 @@ config=tests/exec/tiny-moe.yaml
 train 1 model.experts_per_token=8 model.capacity_factor=1
 train 1 model.experts=1 model.experts_per_token=1 model.shared_experts=0 train.fused=false train.recompute=full
 train 2 "${mamba[@]}" 'model.layer_pattern=ME*E' model.layers=4 parallel.expert=2
+gates=(model.attention_gate=true model.shared_experts=1 model.shared_expert_gate=true)
+train 1 "${gates[@]}" model.experts_per_token=8 model.capacity_factor=1
+train 2 "${gates[@]}" parallel.tensor=2 parallel.sequence_parallel=true train.recompute=full
+train 2 "${gates[@]}" parallel.expert=2 train.recompute=selective train.recompute_modules=[moe,layernorm]
+train 2 "${gates[@]}" parallel.expert=2 train.recompute=selective train.recompute_modules=[shared_experts]
+train 2 "${gates[@]}" "${delta[@]}" 'model.layer_pattern=GE*E' model.layers=4 parallel.expert=2
 for ranks in 2 4 8; do
 	train $ranks parallel.expert=$ranks
 	train $ranks parallel.expert=2 parallel.strategy=zero1 train.optimizer=sgd
