@@ -174,11 +174,11 @@ void init_values(const struct param *param, int64_t layers, uint64_t first, uint
 	uint64_t key = mix(((uint64_t)param->kind << 32) + (uint64_t)(param->layer + 1) + GOLDEN);
 	const float sigma = sigma_of(param, rule, layers);
 	for (uint64_t i = 0; i < n; i++)
-		out[i] = rule == ONE    ? 1.0f
-		         : rule == ZERO ? 0.0f
-		         : rule == SSM  ? head_value(first + i, 3)
+		out[i] = rule == ONE     ? 1.0f
+		         : rule == ZERO  ? 0.0f
+		         : rule == SSM   ? head_value(first + i, 3)
 		         : rule == DELTA ? head_value(first + i, 2)
-		                        : sigma * normal(mix(key + (first + i) * GOLDEN));
+		                         : sigma * normal(mix(key + (first + i) * GOLDEN));
 }
 
 /* ---- where a rank's elements lie in the whole tensor ---- */

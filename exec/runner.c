@@ -63,8 +63,7 @@ enum status runner_supports(const struct program *p, bool gpus, struct error *e)
 			"(run.backend: host)");
 	const struct model *m = &p->config.model;
 	if (gpus && strpbrk(m->layer_pattern, "MPGC"))
-		return error_set(e, ST_RUN,
-			"model.layer_pattern: %s are executed on cores alone (run.backend: host)",
+		return error_set(e, ST_RUN, "model.layer_pattern: %s are executed on cores alone (run.backend: host)",
 			strchr(m->layer_pattern, 'G')   ? "gated delta rules"
 			: strchr(m->layer_pattern, 'C') ? "short convolutions"
 							: "Mamba layers");

@@ -44,8 +44,8 @@ enum layer_kind {
 	LAYER_DELTA,      /* the gated delta rule */
 	LAYER_PARALLEL,   /* Mamba-2 and attention behind one norm, added (Falcon-H1, arXiv:2507.22448) */
 	LAYER_SHORT_CONV, /* a gated short convolution */
-	LAYER_CONV,  /* a block of a convolutional network (step/model_conv.h) */
-	LAYER_CROSS, /* of a decoder behind an encoder: attention, cross-attention, an MLP */
+	LAYER_CONV,       /* a block of a convolutional network (step/model_conv.h) */
+	LAYER_CROSS,      /* of a decoder behind an encoder: attention, cross-attention, an MLP */
 	LAYER_KIND_COUNT
 };
 
@@ -108,7 +108,7 @@ struct model {
 	/* mixture of experts; experts == 0: dense */
 	int64_t experts, experts_per_token, shared_experts, moe_ffn_hidden, moe_layer_freq;
 	int64_t first_dense_layers; /* layers without experts before the first with them (DeepSeek-V3: 3) */
-	bool shared_expert_gate; /* the shared experts' result times a sigmoid, one number a token (Qwen1.5-MoE) */
+	bool shared_expert_gate;    /* the shared experts' result times a sigmoid, one number a token (Qwen1.5-MoE) */
 	double capacity_factor;
 	/* Node-limited routing (DeepSeek-AI 2024, DeepSeek-V3, arXiv:2412.19437, section 2.1.2): a token's experts are
 	 * in groups_per_token of expert_groups groups of neighbours; 0: anywhere. router_bias: each expert has a number
@@ -124,9 +124,9 @@ struct model {
 	 * Megatron-LM does, P (LAYER_PARALLEL), C (short convolution). "": none. */
 	char layer_pattern[LAYER_PATTERN];
 	/* Mamba-2 (Dao & Gu 2024, arXiv:2405.21060): heads x head_dim channels; each of `groups` groups of heads has a
-	 * B and a C of `state` numbers; a causal convolution of `conv` taps; the scan works in chunks of tokens. A gated
-	 * delta rule (Yang et al. 2024, arXiv:2412.06464) has keys for B and queries for C: `groups` heads of `state`
-	 * columns, and values of heads x head_dim. A short convolution has `conv` taps and hidden channels. */
+	 * B and a C of `state` numbers; a causal convolution of `conv` taps; the scan works in chunks of tokens. A
+	 * gated delta rule (Yang et al. 2024, arXiv:2412.06464) has keys for B and queries for C: `groups` heads of
+	 * `state` columns, and values of heads x head_dim. A short convolution has `conv` taps and hidden channels. */
 	int64_t ssm_state, ssm_heads, ssm_head_dim, ssm_groups, ssm_conv, ssm_chunk;
 	/* A residual convolutional network (step/model_conv.h): blocks of each stage, "3, 4, 6, 3"; "": none. */
 	char conv_stages[CONV_STAGES_TEXT];
@@ -172,12 +172,12 @@ struct model {
 	X(Q_UP_W, "q_up.weight")       /* [heads head_dim, q_lora_rank, or hidden without one]; tp: rows */ \
 	X(KV_DOWN_W, "kv_down.weight") /* [kv_lora_rank + rope_head_dim, hidden] */ \
 	X(KV_LATENT_NORM_W, "kv_latent_norm.weight") \
-	X(KV_UP_W, "kv_up.weight")   /* [heads (head_dim - rope_head_dim + v_head_dim), kv_lora_rank]; tp: rows */ \
+	X(KV_UP_W, "kv_up.weight") /* [heads (head_dim - rope_head_dim + v_head_dim), kv_lora_rank]; tp: rows */ \
 	X(ATTENTION_GATE_W, "attention_gate.weight") /* [heads head_dim, hidden]; tp: rows */ \
-	X(PROJ_W, "proj.weight")     /* [hidden, heads head_dim (v_head_dim)]; tp: columns */ \
-	X(PROJ_B, "proj.bias")       /* [hidden]; replicated over tp */ \
-	X(SINKS, "sinks")            /* [heads]; tp: heads */ \
-	X(Q_NORM_W, "q_norm.weight") /* [head_dim], or [heads head_dim] with QK_NORM_FULL */ \
+	X(PROJ_W, "proj.weight")                     /* [hidden, heads head_dim (v_head_dim)]; tp: columns */ \
+	X(PROJ_B, "proj.bias")                       /* [hidden]; replicated over tp */ \
+	X(SINKS, "sinks")                            /* [heads]; tp: heads */ \
+	X(Q_NORM_W, "q_norm.weight")                 /* [head_dim], or [heads head_dim] with QK_NORM_FULL */ \
 	X(K_NORM_W, "k_norm.weight") \
 	X(ENCODER_RELATIVE_BIAS, "encoder.relative_bias") /* [relative_buckets, heads]; tp: columns */ \
 	X(RELATIVE_BIAS, "relative_bias") \
@@ -193,13 +193,13 @@ struct model {
 	                                by group (struct op_ssm) */ \
 	X(SSM_CONV_W, "ssm.conv.weight") /* [channels + 2 groups state, conv], group by group: x, B, C */ \
 	X(SSM_CONV_B, "ssm.conv.bias") \
-	X(SSM_HEADS, "ssm.heads") /* [heads, 3]: A_log, the bias of dt, D */ \
-	X(DELTA_HEADS, "delta.heads")      /* [heads, 2]: A_log, the bias of dt */ \
-	X(SSM_NORM_W, "ssm.norm.weight")   /* [channels]; a delta rule's: [head_dim] */ \
-	X(SSM_OUT_W, "ssm.out.weight")     /* [hidden, channels]; tp: columns */ \
-	X(SHORT_IN_W, "short.in.weight")   /* [3 hidden, hidden]: b, c, x of each channel; tp: rows */ \
+	X(SSM_HEADS, "ssm.heads")            /* [heads, 3]: A_log, the bias of dt, D */ \
+	X(DELTA_HEADS, "delta.heads")        /* [heads, 2]: A_log, the bias of dt */ \
+	X(SSM_NORM_W, "ssm.norm.weight")     /* [channels]; a delta rule's: [head_dim] */ \
+	X(SSM_OUT_W, "ssm.out.weight")       /* [hidden, channels]; tp: columns */ \
+	X(SHORT_IN_W, "short.in.weight")     /* [3 hidden, hidden]: b, c, x of each channel; tp: rows */ \
 	X(SHORT_CONV_W, "short.conv.weight") /* [hidden, conv]; tp: rows */ \
-	X(SHORT_OUT_W, "short.out.weight") /* [hidden, hidden]; tp: columns */ \
+	X(SHORT_OUT_W, "short.out.weight")   /* [hidden, hidden]; tp: columns */ \
 	X(STEM_W, "stem.weight") /* [out, kernel kernel in], as the other convolutions; each with its norm's two kinds \
 	                          */ \
 	X(STEM_NORM_W, "stem.norm.weight") \
@@ -230,7 +230,7 @@ struct model {
 	X(EXPERT_FC1_W, "expert.fc1.weight") /* as FC1, FC2 without biases; `copies` experts a layer */ \
 	X(EXPERT_FC2_W, "expert.fc2.weight") \
 	X(SHARED_GATE_W, "shared.gate.weight") /* [1, hidden] */ \
-	X(SHARED_FC1_W, "shared.fc1.weight") /* as FC1, FC2: one MLP of shared_experts x moe_ffn_hidden */ \
+	X(SHARED_FC1_W, "shared.fc1.weight")   /* as FC1, FC2: one MLP of shared_experts x moe_ffn_hidden */ \
 	X(SHARED_FC2_W, "shared.fc2.weight") \
 	X(LORA_QKV_A, "qkv.lora_a") /* A [lora_rank, in]; tp: as the columns of the product's weight */ \
 	X(LORA_QKV_B, "qkv.lora_b") /* B [out, lora_rank]; tp: as its rows */ \

@@ -22,8 +22,8 @@ static int64_t dense_first(const struct model *m)
 static const struct {
 	char letter;
 	enum layer_kind kind;
-} letters[] = {{'M', LAYER_MAMBA}, {'*', LAYER_ATTENTION}, {'-', LAYER_MLP}, {'E', LAYER_EXPERTS},
-	{'G', LAYER_DELTA}, {'P', LAYER_PARALLEL}, {'C', LAYER_SHORT_CONV}};
+} letters[] = {{'M', LAYER_MAMBA}, {'*', LAYER_ATTENTION}, {'-', LAYER_MLP}, {'E', LAYER_EXPERTS}, {'G', LAYER_DELTA},
+	{'P', LAYER_PARALLEL}, {'C', LAYER_SHORT_CONV}};
 
 enum layer_kind model_layer_of_letter(char letter)
 {
@@ -79,8 +79,7 @@ bool model_is_conv(const struct model *m) { return m->conv_stages[0]; }
 bool model_has_attention(const struct model *m)
 {
 	const struct layer_counts n = model_layer_counts(m);
-	return n.of[LAYER_DENSE] + n.of[LAYER_MOE] + n.of[LAYER_ATTENTION] + n.of[LAYER_CROSS] +
-	               n.of[LAYER_PARALLEL] >
+	return n.of[LAYER_DENSE] + n.of[LAYER_MOE] + n.of[LAYER_ATTENTION] + n.of[LAYER_CROSS] + n.of[LAYER_PARALLEL] >
 	       0;
 }
 

@@ -63,10 +63,7 @@ static struct head head_of(const struct delta_job *j, int64_t sequence, int64_t 
 		expf(j->heads[2 * h]), j->heads[2 * h + 1], s->conv_row, s->in_row};
 }
 
-static float inverse_length(const float *x, int64_t N)
-{
-	return 1.0f / sqrtf(row_dot(x, x, N) + UNIT_EPS);
-}
+static float inverse_length(const float *x, int64_t N) { return 1.0f / sqrtf(row_dot(x, x, N) + UNIT_EPS); }
 
 /* Fills keys and queries of a group. */
 static void fill_units(const struct delta_job *j, int64_t sequence, int64_t g, const struct room *r)
@@ -129,8 +126,8 @@ static void run_head(const struct delta_job *j, int64_t sequence, int64_t h, con
 			float *state = r->state + p * N;
 			step(state, head->k + t * N, N, r->decay[t], r->beta[t], head->v[t * head->row + p]);
 			if (j->y)
-				j->y[((sequence * s->seq + t) * s->heads + h) * s->P + p] =
-					row_dot(state, head->q + t * N, N);
+				j->y[((sequence * s->seq + t) * s->heads + h) * s->P + p] = row_dot(state,
+					head->q + t * N, N);
 		}
 	}
 }

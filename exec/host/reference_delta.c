@@ -57,8 +57,8 @@ static void advance(const struct place *p, const double *xbc, const struct row *
 	for (int64_t i = 0; i < p->d->head_dim; i++) {
 		const double error = miss(p, xbc, row, r, h, i, before);
 		for (int64_t n = 0; n < p->d->state; n++)
-			after[i * p->d->state + n] =
-				row->decay * before[i * p->d->state + n] + row->beta * error * row->k[n];
+			after[i * p->d->state + n] = row->decay * before[i * p->d->state + n] +
+			                             row->beta * error * row->k[n];
 	}
 }
 

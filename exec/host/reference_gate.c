@@ -12,7 +12,8 @@ REFERENCE(ref_sigmoid_gate)
 	const double *x = arg[0], *gate = arg[1];
 	for (int64_t r = 0; r < op->gate.rows; r++)
 		for (int64_t c = 0; c < cols; c++)
-			((double *)arg[2])[r * cols + c] = x[r * cols + c] * sigmoid(gate[r * gates + c * gates / cols]);
+			((double *)arg[2])[r * cols + c] = x[r * cols + c] *
+			                                   sigmoid(gate[r * gates + c * gates / cols]);
 	return ST_OK;
 }
 

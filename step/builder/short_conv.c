@@ -10,14 +10,14 @@
 
 static struct linear linear_in(const struct builder *b)
 {
-	return (struct linear){"conv in", b->tokens, 3 * b->m->hidden / b->tensor, b->m->hidden, PARAM_SHORT_IN_W, NO_PARAM,
-		0};
+	return (struct linear){"conv in", b->tokens, 3 * b->m->hidden / b->tensor, b->m->hidden, PARAM_SHORT_IN_W,
+		NO_PARAM, 0};
 }
 
 static struct linear linear_out(const struct builder *b)
 {
-	return (struct linear){"conv out", b->tokens, b->m->hidden, b->m->hidden / b->tensor, PARAM_SHORT_OUT_W, NO_PARAM,
-		0};
+	return (struct linear){"conv out", b->tokens, b->m->hidden, b->m->hidden / b->tensor, PARAM_SHORT_OUT_W,
+		NO_PARAM, 0};
 }
 
 static struct op short_conv_op(const struct builder *b, enum op_kind k)

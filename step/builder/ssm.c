@@ -10,9 +10,9 @@
  * states of chunks are made again.
  *
  * A gated delta rule (Yang et al. 2024, arXiv:2412.06464), as transformers has it (models/qwen3_next/
- * modeling_qwen3_next.py, Qwen3NextGatedDeltaNet, with flash-linear-attention's kernels), is the same with v for x, k for
- * B, q for C, a column more for each head, no bias of the convolution, and norm(y) silu(z), the norm of each head. Its
- * convolution is kept, too, and so are the inverses of chunks, in 16 bits.
+ * modeling_qwen3_next.py, Qwen3NextGatedDeltaNet, with flash-linear-attention's kernels), is the same with v for x, k
+ * for B, q for C, a column more for each head, no bias of the convolution, and norm(y) silu(z), the norm of each head.
+ * Its convolution is kept, too, and so are the inverses of chunks, in 16 bits.
  */
 #include "step/builder/blocks.h"
 

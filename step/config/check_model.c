@@ -112,7 +112,8 @@ static enum status check_pattern(const struct config *c, struct error *e)
 	for (const char *p = m->layer_pattern; *p; p++)
 		if (model_layer_of_letter(*p) == LAYER_KIND_COUNT)
 			return config_error(c, KEY_model_layer_pattern, e,
-				"no layer is called '%c' (known: M, *, -, E, G, P, C)", isprint((unsigned char)*p) ? *p : '?');
+				"no layer is called '%c' (known: M, *, -, E, G, P, C)",
+				isprint((unsigned char)*p) ? *p : '?');
 	if (m->layers % n != 0)
 		return config_error(c, KEY_model_layers, e,
 			"%" PRId64 " are no whole number of layer_pattern's %" PRId64 " (nearest: %" PRId64 ")",
@@ -399,7 +400,8 @@ static enum status check_experts(const struct config *c, struct error *e)
 /* In doubles, from above: the exact count could overflow. */
 static double parameters_at_most(const struct model *m)
 {
-	double h = (double)m->hidden, width = (double)m->head_dim * (double)(3 * m->heads + 2 * m->kv_heads);
+	double h = (double)m->hidden,
+	       width = (double)m->head_dim * (double)((m->attention_gate ? 3 : 2) * m->heads + 2 * m->kv_heads);
 	double latent = (double)m->q_lora_rank * (h + (double)(m->heads * m->head_dim)) +
 	                (double)m->kv_lora_rank * (h + (double)(m->heads * (m->head_dim + m->v_head_dim)));
 	double mlp = 3.0 * (double)m->ffn_hidden,

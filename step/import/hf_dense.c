@@ -439,3 +439,31 @@ void hf_type_qwen2_vl(struct hf_reader *outer, struct model *m)
 	m->tied_embeddings = hf_bool(outer, "tie_word_embeddings", m->tied_embeddings);
 	outer->st = outer->st ? outer->st : r.st;
 }
+
+/* MiMo: Qwen 2's blocks. */
+void hf_type_mimo(struct hf_reader *r, struct model *m)
+{
+	hf_type_qwen2(r, m);
+	if (hf_get(r, "num_nextn_predict_layers"))
+		hf_leaves_out(r, "layers that predict further tokens (num_nextn_predict_layers; model.mtp_layers)");
+}
+
+/* VaultGemma: Gemma 2 without norms behind the branches. */
+void hf_type_vaultgemma(struct hf_reader *r, struct model *m)
+{
+	hf_type_gemma2(r, m);
+	m->branch_norm = BRANCH_NORM_NONE;
+}
+
+void hf_type_internlm3(struct hf_reader *r, struct model *m)
+{
+	hf_read_llama_like(r, m);
+	m->qkv_bias = hf_bool(r, "qkv_bias", false);
+	m->bias = m->proj_bias = hf_bool(r, "bias", false);
+}
+
+void hf_type_minicpm(struct hf_reader *r, struct model *m)
+{
+	hf_read_llama_like(r, m);
+	m->tied_embeddings = hf_bool(r, "tie_word_embeddings", true);
+}

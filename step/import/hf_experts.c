@@ -36,13 +36,13 @@ void hf_type_phimoe(struct hf_reader *r, struct model *m)
 	m->qkv_bias = m->proj_bias = hf_bool(r, "attention_bias", false);
 }
 
-/* The gate of the shared experts is left out: hidden weights a layer. */
 void hf_type_qwen2_moe(struct hf_reader *r, struct model *m)
 {
 	hf_type_qwen2(r, m);
 	read_experts(r, m, "num_experts", 60, 4, "moe_intermediate_size");
 	const int64_t shared = hf_int(r, "shared_expert_intermediate_size", KEY_model_ffn_hidden, m->moe_ffn_hidden);
 	m->shared_experts = shared / m->moe_ffn_hidden;
+	m->shared_expert_gate = true;
 	if (shared % m->moe_ffn_hidden != 0)
 		hf_fail(r, "shared_expert_intermediate_size", "expected a multiple of moe_intermediate_size");
 	read_dense_layers(r, m);
@@ -101,17 +101,39 @@ static void read_deepseek_experts(struct hf_reader *r, struct model *m)
 		hf_leaves_out(r, "layers that predict further tokens (num_nextn_predict_layers; model.mtp_layers)");
 }
 
-void hf_type_deepseek(struct hf_reader *r, struct model *m)
+/* Latent attention, under DeepSeek's names. */
+static void read_latent(struct hf_reader *r, struct model *m, int64_t value_dim)
 {
-	hf_read_llama_like(r, m);
 	const int64_t nope = hf_int(r, "qk_nope_head_dim", KEY_model_head_dim, 128);
 	m->kv_heads = m->heads;
 	m->kv_lora_rank = hf_int(r, "kv_lora_rank", KEY_model_kv_lora_rank, 512);
 	m->q_lora_rank = hf_get(r, "q_lora_rank") ? hf_int(r, "q_lora_rank", KEY_model_q_lora_rank, 0) : 0;
 	m->rope_head_dim = hf_int(r, "qk_rope_head_dim", KEY_model_rope_head_dim, 64);
-	m->v_head_dim = hf_int(r, "v_head_dim", KEY_model_v_head_dim, 128);
+	m->v_head_dim = hf_int(r, "v_head_dim", KEY_model_v_head_dim, value_dim);
 	m->head_dim = nope + m->rope_head_dim;
+}
+
+void hf_type_deepseek(struct hf_reader *r, struct model *m)
+{
+	hf_read_llama_like(r, m);
+	read_latent(r, m, 128);
 	read_deepseek_experts(r, m);
+}
+
+/* MiniCPM 3: latent attention, and no experts. */
+void hf_type_minicpm3(struct hf_reader *r, struct model *m)
+{
+	hf_read_llama_like(r, m);
+	const int64_t width = m->head_dim; /* of a value, where that is not given */
+	read_latent(r, m, width);
+	m->tied_embeddings = hf_bool(r, "tie_word_embeddings", true);
+}
+
+/* GLM-4.7-Flash. */
+void hf_type_glm4_moe_lite(struct hf_reader *r, struct model *m)
+{
+	hf_type_deepseek(r, m);
+	m->router_bias = true;
 }
 
 /* DeepSeekMoE 16B: Llama's attention. */
@@ -235,4 +257,75 @@ void hf_type_granitemoe(struct hf_reader *r, struct model *m)
 	m->shared_experts = shared / m->moe_ffn_hidden;
 	if (shared % m->moe_ffn_hidden != 0)
 		hf_fail(r, "shared_intermediate_size", "expected a multiple of intermediate_size");
+}
+
+/* FlexOlmo: OLMo 2 with experts. */
+void hf_type_flex_olmo(struct hf_reader *r, struct model *m)
+{
+	hf_type_olmo2(r, m);
+	read_experts(r, m, "num_experts", 7, 5, "intermediate_size");
+}
+
+/* Ling and Ring, whose second version has norms of queries and keys. */
+static void read_bailing(struct hf_reader *r, struct model *m, bool normed)
+{
+	hf_read_llama_like(r, m);
+	m->qkv_bias = hf_bool(r, "use_qkv_bias", false);
+	m->bias = m->proj_bias = hf_bool(r, "use_bias", false);
+	m->qk_norm = hf_bool(r, "use_qk_norm", normed) ? QK_NORM_HEAD : QK_NORM_NONE;
+	read_experts(r, m, "num_experts", 16, 2, "moe_intermediate_size");
+	m->first_dense_layers = hf_get(r, "first_k_dense_replace")
+	                                ? hf_int(r, "first_k_dense_replace", KEY_model_first_dense_layers, 0)
+	                                : 0;
+	m->shared_experts = hf_get(r, "num_shared_experts")
+	                            ? hf_int(r, "num_shared_experts", KEY_model_shared_experts, 0)
+	                            : 0;
+	read_groups(r, m);
+	m->router_bias = hf_bool(r, "moe_router_enable_expert_bias", normed);
+	const json_t *further = hf_get(r, "num_nextn_predict_layers");
+	if (further && json_integer_value(further) > 0)
+		hf_leaves_out(r, "layers that predict further tokens (num_nextn_predict_layers; model.mtp_layers)");
+}
+
+void hf_type_bailing_moe(struct hf_reader *r, struct model *m) { read_bailing(r, m, false); }
+
+void hf_type_bailing_moe_v2(struct hf_reader *r, struct model *m) { read_bailing(r, m, true); }
+
+/* Returns a number that is also given as a list of every layer's, which must be alike. */
+static int64_t of_all_layers(struct hf_reader *r, const char *key, enum key_id range, int64_t missing)
+{
+	const json_t *list = hf_get(r, key), *v;
+	const json_int_t first = json_integer_value(json_array_get(list, 0));
+	size_t i;
+	if (!json_is_array(list))
+		return hf_int(r, key, range, missing);
+	json_array_foreach(list, i, v) if (!json_is_integer(v) || json_integer_value(v) != first || first < 1)
+		hf_fail(r, key, "expected one number for all layers");
+	return r->st ? 1 : first;
+}
+
+/* Hunyuan-A13B: its MLPs' width is that of an expert. */
+void hf_type_hunyuan_moe(struct hf_reader *r, struct model *m)
+{
+	hf_type_hunyuan(r, m);
+	m->experts = of_all_layers(r, "num_experts", KEY_model_experts, 1);
+	m->experts_per_token = of_all_layers(r, "moe_topk", KEY_model_experts_per_token, 1);
+	m->moe_ffn_hidden = of_all_layers(r, "moe_intermediate_size", KEY_model_moe_ffn_hidden, m->ffn_hidden);
+	if (hf_bool(r, "use_mixed_mlp_moe", true))
+		m->shared_experts = of_all_layers(r, "num_shared_expert", KEY_model_shared_experts, 1);
+}
+
+/* Trinity: attention with a gate, windows with rope and every fourth layer without both. */
+void hf_type_afmoe(struct hf_reader *r, struct model *m)
+{
+	hf_read_llama_like(r, m);
+	m->branch_norm = BRANCH_NORM_SANDWICH;
+	m->qk_norm = QK_NORM_HEAD;
+	m->attention_gate = true;
+	hf_read_mixed_window(r, m, 2048, hf_int(r, "global_attn_every_n_layers", KEY_model_global_attention_every, 4));
+	m->no_rope_every = m->global_attention_every;
+	read_experts(r, m, "num_experts", 64, 6, "moe_intermediate_size");
+	m->shared_experts = hf_int(r, "num_shared_experts", KEY_model_shared_experts, 2);
+	m->first_dense_layers = hf_int(r, "num_dense_layers", KEY_model_first_dense_layers, 1);
+	m->router_bias = true;
 }

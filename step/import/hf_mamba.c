@@ -111,32 +111,6 @@ void hf_type_jamba(struct hf_reader *r, struct model *m)
 
 /* ---- Mamba-2 or attention, then an MLP or experts: each layer is two here ---- */
 
-static bool is_listed(const json_t *list, int64_t i)
-{
-	const json_t *v;
-	size_t at;
-	json_array_foreach(list, at, v) if (json_is_integer(v) && json_integer_value(v) == i) return true;
-	return false;
-}
-
-/* Sets the pattern by the layers that attend: their numbers, or a list of every layer's kind. */
-static void set_pairs(struct hf_reader *r, struct model *m, const char *key, char second)
-{
-	char pattern[LAYER_PATTERN + 2] = "";
-	const json_t *layers = hf_get(r, key);
-	const bool kinds = json_is_string(json_array_get(layers, 0));
-	if (kinds && json_array_size(layers) != (size_t)m->layers)
-		hf_fail(r, key, "expected a kind for each of num_hidden_layers");
-	for (int64_t i = 0; i < m->layers && 2 * i < LAYER_PATTERN; i++) {
-		const char *kind = json_string_value(json_array_get(layers, (size_t)i));
-		const bool attends = kinds ? kind && strstr(kind, "attention") : is_listed(layers, i);
-		pattern[2 * i] = attends ? '*' : 'M';
-		pattern[2 * i + 1] = second;
-	}
-	m->layers *= 2;
-	set_pattern(r, m, key, pattern);
-}
-
 /* The Mamba-2 layers of Bamba and Granite 4. */
 static void read_mamba2_parts(struct hf_reader *r, struct model *m, int64_t groups)
 {
@@ -158,7 +132,7 @@ void hf_type_bamba(struct hf_reader *r, struct model *m)
 	m->mlp = hf_activation(r, "hidden_act", "silu", true);
 	m->qkv_bias = m->proj_bias = hf_bool(r, "attention_bias", false);
 	read_mamba2_parts(r, m, 1);
-	set_pairs(r, m, "attn_layer_indices", '-');
+	hf_set_mixers(r, m, &(struct hf_mixers){'*', 'M', "attn_layer_indices", 0}, NULL);
 }
 
 void hf_type_granitemoehybrid(struct hf_reader *r, struct model *m)
@@ -173,5 +147,5 @@ void hf_type_granitemoehybrid(struct hf_reader *r, struct model *m)
 		m->ffn_hidden = hf_int(r, "shared_intermediate_size", KEY_model_ffn_hidden, 1024);
 	m->position = position && strcmp(position, "rope") == 0 ? POS_ROPE : POS_NONE;
 	read_mamba2_parts(r, m, 1);
-	set_pairs(r, m, "layer_types", experts ? 'E' : '-');
+	hf_set_mixers(r, m, &(struct hf_mixers){'*', 'M', NULL, 0}, NULL);
 }

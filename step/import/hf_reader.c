@@ -1,13 +1,14 @@
 /* What several types of Hugging Face models share. */
 #include <string.h>
 
+#include "base/array.h"
 #include "step/import/hf_reader.h"
 
 int64_t hf_head_dim_of(struct hf_reader *r, const struct model *m, const char *hidden_key)
 {
 	if (hf_get(r, "head_dim"))
 		return hf_int(r, "head_dim", KEY_model_head_dim, 0);
-	if (m->hidden % m->heads != 0)
+	if (m->hidden % m->heads != 0 && !hf_get(r, "kv_lora_rank"))
 		hf_fail(r, hidden_key, "not a multiple of the number of heads");
 	return m->hidden / m->heads;
 }
@@ -17,6 +18,16 @@ void hf_read_positions(struct hf_reader *r, struct model *m, const char *key, in
 	m->seq_len = r->out->longest_seq = hf_int(r, key, KEY_model_seq_len, missing);
 }
 
+/* Returns the name of the MLPs' width; where only experts have one, theirs stands for it. */
+static const char *width_key(const struct hf_reader *r)
+{
+	static const char *const others[] = {"block_ff_dim", "moe_intermediate_size"};
+	for (size_t i = 0; i < COUNT(others) && !hf_get(r, "intermediate_size"); i++)
+		if (json_is_integer(hf_get(r, others[i])))
+			return others[i];
+	return "intermediate_size";
+}
+
 void hf_read_sizes(struct hf_reader *r, struct model *m)
 {
 	m->layers = hf_int(r, "num_hidden_layers", KEY_model_layers, 0);
@@ -24,7 +35,7 @@ void hf_read_sizes(struct hf_reader *r, struct model *m)
 	m->heads = hf_int(r, "num_attention_heads", KEY_model_heads, 0);
 	m->kv_heads = hf_int(r, "num_key_value_heads", KEY_model_kv_heads, m->heads);
 	m->head_dim = hf_head_dim_of(r, m, "hidden_size");
-	m->ffn_hidden = hf_int(r, "intermediate_size", KEY_model_ffn_hidden, 0);
+	m->ffn_hidden = hf_int(r, width_key(r), KEY_model_ffn_hidden, 0);
 	m->vocab = hf_int(r, "vocab_size", KEY_model_vocab, 0);
 	hf_read_positions(r, m, "max_position_embeddings", 2048);
 	m->position = POS_ROPE;

@@ -35,7 +35,7 @@ struct hf_reader hf_inside(const struct hf_reader *r, const char *key);
 
 /* ---- hf_reader.c: what several types share ---- */
 
-/* Returns head_dim, or hidden / heads. */
+/* Returns head_dim, or hidden / heads, which means nothing to latent attention. */
 int64_t hf_head_dim_of(struct hf_reader *r, const struct model *m, const char *hidden_key);
 /* Reads the longest sequence, which seq_len is at first. */
 void hf_read_positions(struct hf_reader *r, struct model *m, const char *key, int64_t missing);
@@ -51,11 +51,24 @@ void hf_read_window(struct hf_reader *r, struct model *m, bool used, int64_t mis
 /* Reads a window on all layers but the last of every so many. Where layer_types says otherwise, it is refused. */
 void hf_read_mixed_window(struct hf_reader *r, struct model *m, int64_t window, int64_t every);
 
+/* The letters (model.layer_pattern) of a layer's mixer where it has attention, and where not. */
+struct hf_mixers {
+	char attention, other;
+	const char *listed; /* key of a list of the layers with attention; NULL: none */
+	int64_t every;      /* where there is no list: attention in the last of so many; 0: in none */
+};
+/* Returns whether layer i has experts in place of an MLP. */
+typedef bool hf_has_experts_fn(const struct hf_reader *r, const struct model *m, int64_t i);
+/* Sets the pattern, as short as its repetitions allow: each layer is its mixer, as layer_types has it where that is
+ * there, and an MLP or experts. has_experts NULL: all have, where the model does. Doubles m->layers. */
+void hf_set_mixers(struct hf_reader *r, struct model *m, const struct hf_mixers *mixers,
+	hf_has_experts_fn *has_experts);
+
 /* Reads which layers have no rope: the last of every so many, of which no_rope_layers must not say otherwise. */
 void hf_read_no_rope(struct hf_reader *r, struct model *m, int64_t every);
 
-/* ---- hf_dense.c, hf_experts.c, hf_mamba.c, hf_encoders.c, hf_stacks.c: a function for each type; hf_types.c: their
- * table ---- */
+/* ---- hf_dense.c, hf_experts.c, hf_mamba.c, hf_hybrid.c, hf_encoders.c, hf_stacks.c: a function for each type;
+ * hf_types.c: their table ---- */
 
 /* X(model_type, function). */
 #define HF_TYPES(X) \
@@ -143,7 +156,31 @@ void hf_read_no_rope(struct hf_reader *r, struct model *m, int64_t every);
 	X("qwen3_vl_moe_text", qwen3_moe) \
 	X("t5", t5) \
 	X("mt5", mt5) \
-	X("whisper", whisper)
+	X("whisper", whisper) \
+	X("qwen3_next", qwen3_next) \
+	X("qwen3_5", qwen3_5) \
+	X("qwen3_5_text", qwen3_5) \
+	X("qwen3_5_moe", qwen3_5_moe) \
+	X("qwen3_5_moe_text", qwen3_5_moe) \
+	X("olmo_hybrid", olmo_hybrid) \
+	X("falcon_h1", falcon_h1) \
+	X("lfm2", lfm2) \
+	X("lfm2_moe", lfm2_moe) \
+	X("glm4_moe_lite", glm4_moe_lite) \
+	X("glm_moe_dsa", deepseek_v32) \
+	X("bailing_moe", bailing_moe) \
+	X("bailing_moe_v2", bailing_moe_v2) \
+	X("hunyuan_v1_moe", hunyuan_moe) \
+	X("afmoe", afmoe) \
+	X("flex_olmo", flex_olmo) \
+	X("minicpm", minicpm) \
+	X("minicpm3", minicpm3) \
+	X("mimo", mimo) \
+	X("vaultgemma", vaultgemma) \
+	X("internlm3", internlm3) \
+	X("ministral", mistral) \
+	X("ministral3", mistral) \
+	X("helium", llama)
 
 typedef void hf_type_fn(struct hf_reader *r, struct model *m);
 #define HF_TYPE_FN(name, fn) hf_type_fn hf_type_##fn;
@@ -151,12 +188,25 @@ HF_TYPES(HF_TYPE_FN)
 
 /* X(model_type, what its blocks have that cannot be described). */
 #define HF_MISSING(X) \
-	X("qwen3_next", "gated delta networks") \
-	X("kimi_linear", "gated delta networks") \
+	X("kimi_linear", "a decay for each channel of its delta rules") \
 	X("minimax", "lightning attention") \
-	X("lfm2", "gated short convolutions") \
-	X("lfm2_moe", "gated short convolutions") \
-	X("falcon_h1", "attention and Mamba side by side in a layer") \
+	X("minimax_m1", "lightning attention") \
+	X("minimax_text_01", "lightning attention") \
+	X("bailing_moe_linear", "lightning attention") \
+	X("longcat_flash", "two attentions a layer, and experts that do nothing") \
+	X("step3", "queries that share one product of several") \
+	X("step3_text", "queries that share one product of several") \
+	X("mimo_v2_flash", "windows with other heads than full attention") \
+	X("ouro", "layers that run several times") \
+	X("deepseek_v4", "attention over compressed keys, and several residual streams") \
+	X("nemotron-nas", "layers of different widths") \
+	X("albert", "layers that share their weights") \
+	X("mllama", "cross-attention to pictures between its layers") \
+	X("swin", "windows of pictures that shift, and fewer rows from stage to stage") \
+	X("wav2vec2", "convolutions of sound before its layers") \
+	X("hubert", "convolutions of sound before its layers") \
+	X("xlstm", "matrix memory cells in place of attention") \
+	X("rwkv7", "time mixing in place of attention") \
 	X("zamba2", "attention that several layers share") \
 	X("mamba", "Mamba-1 (mamba2 is known)") \
 	X("falcon_mamba", "Mamba-1 (mamba2 is known)") \

@@ -345,6 +345,7 @@ train 1 "${gates[@]}" model.experts_per_token=8 model.capacity_factor=1
 train 2 "${gates[@]}" parallel.tensor=2 parallel.sequence_parallel=true train.recompute=full
 train 2 "${gates[@]}" parallel.expert=2 train.recompute=selective train.recompute_modules=[moe,layernorm]
 train 2 "${gates[@]}" parallel.expert=2 train.recompute=selective train.recompute_modules=[shared_experts]
+train 2 "${gates[@]}" model.branch_norm=sandwich parallel.tensor=2 parallel.sequence_parallel=true
 train 2 "${gates[@]}" "${delta[@]}" 'model.layer_pattern=GE*E' model.layers=4 parallel.expert=2
 for ranks in 2 4 8; do
 	train $ranks parallel.expert=$ranks

@@ -151,6 +151,7 @@ The catalogue. (Figures and sources are tests/unit/test_catalogue.c's business: 
     dit-xl-2-512               676.0 M      28    1152     16        16       1      1024        0
     falcon-40b                 41302 M      60    8192    128         8   65024      2048        0
     falcon-7b                   6922 M      32    4544     71         1   65024      2048        0
+    falcon-h1-7b                7586 M      88    3072     12         2  130048      8192        0
     flan-t5-base               247.6 M      24     768     12        12   32128       114        0
     flan-t5-large              783.2 M      48    1024     16        16   32128       114        0
     flan-t5-small               77.0 M      16     512      6         6   32128       114        0
@@ -185,6 +186,8 @@ The catalogue. (Figures and sources are tests/unit/test_catalogue.c's business: 
     internlm2-7b                7738 M      32    4096     32         8   92544      4096        0
     jamba-v0.1                 51460 M      64    4096     32         8   65536      4096       16
     kimi-k2                  1026408 M      61    7168     64        64  163840      4096      384
+    lfm2-1.2b                   1170 M      32    2048     32         8   65536      8192        0
+    lfm2-8b-a1b                 8340 M      48    2048     32         8   65536      8192       32
     llama2-13b                 13016 M      40    5120     40        40   32000      4096        0
     llama2-70b                 68977 M      80    8192     64         8   32000      4096        0
     llama2-7b                   6738 M      32    4096     32        32   32000      4096        0
@@ -243,6 +246,10 @@ The catalogue. (Figures and sources are tests/unit/test_catalogue.c's business: 
     qwen3-30b-a3b              30532 M      48    2048     32         4  151936      4096      128
     qwen3-32b                  32762 M      64    5120     64         8  151936      4096        0
     qwen3-8b                    8191 M      36    4096     32         8  151936      4096        0
+    qwen3-next-80b-a3b         79674 M      96    2048     16         2  151936      8192      512
+    qwen3.5-2b                  1882 M      48    2048      8         2  248320      8192        0
+    qwen3.5-35b-a3b            34661 M      80    2048     16         2  248320      8192      256
+    qwen3.5-9b                  8954 M      64    4096     16         4  248320      8192        0
     resnet101                   44.5 M      33    2048     12        12   50257         1        0
     resnet152                   60.2 M      50    2048     12        12   50257         1        0
     resnet18                    11.7 M       8     512     12        12   50257         1        0
@@ -258,6 +265,7 @@ The catalogue. (Figures and sources are tests/unit/test_catalogue.c's business: 
     t5-base                    222.9 M      24     768     12        12   32128       114        0
     t5-large                   737.7 M      48    1024     16        16   32128       114        0
     t5-small                    60.5 M      12     512      8         8   32128       114        0
+    trinity-mini               26124 M      32    2048     32         4  200192      8192      128
     vit-22b                    21757 M      48    6144     48        48       1       257        0
     vit-b-16                    86.6 M      12     768     12        12       1       197        0
     vit-g-14                    1013 M      40    1408     16        16       1       257        0

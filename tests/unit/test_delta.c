@@ -24,7 +24,8 @@ static void test_kernels(void)
 {
 	static const enum op_kind kinds[] = {OP_SSM_CONV, OP_SSM_CONV_GRAD, OP_DELTA_SCAN, OP_DELTA_SCAN_GRAD,
 		OP_DELTA_GATE, OP_DELTA_GATE_GRAD};
-	const unsigned no_bias = 1u << ARG_SSM_CONV_b, no_dbias = 1u << ARG_SSM_CONV_GRAD_b | 1u << ARG_SSM_CONV_GRAD_db;
+	const unsigned no_bias = 1u << ARG_SSM_CONV_b,
+		       no_dbias = 1u << ARG_SSM_CONV_GRAD_b | 1u << ARG_SSM_CONV_GRAD_db;
 	for (size_t i = 0; i < COUNT(shapes); i++)
 		for (size_t k = 0; k < COUNT(kinds); k++)
 			for (unsigned flags = 0; flags <= OP_ACCUMULATE; flags += OP_ACCUMULATE)

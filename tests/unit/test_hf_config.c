@@ -141,6 +141,22 @@ static void test_fields(void)
 		    "\"layer_types\": [\"mamba\", \"attention\"]}");
 	CU_ASSERT_STRING_EQUAL(m.layer_pattern, "M-*-");
 	CU_ASSERT_EQUAL(m.ffn_hidden, 128);
+
+	/* patterns: as short as their repetitions allow; experts by place */
+	m = read_ok("{\"model_type\": \"qwen3_next\", \"hidden_size\": 64, \"num_attention_heads\": 4, "
+		    "\"intermediate_size\": 32, \"num_hidden_layers\": 8, \"vocab_size\": 100, \"num_experts\": 4}");
+	CU_ASSERT_STRING_EQUAL(m.layer_pattern, "GEGEGE*E");
+	CU_ASSERT(m.layers == 16 && m.attention_gate && m.shared_expert_gate && m.ssm_chunk == 64);
+	m = read_ok("{\"model_type\": \"qwen3_next\", \"hidden_size\": 64, \"num_attention_heads\": 4, "
+		    "\"intermediate_size\": 32, \"num_hidden_layers\": 4, \"vocab_size\": 100, \"num_experts\": 4, "
+		    "\"mlp_only_layers\": [1], \"shared_expert_intermediate_size\": 0}");
+	CU_ASSERT_STRING_EQUAL(m.layer_pattern, "GEG-GE*E");
+	CU_ASSERT(m.shared_experts == 0 && !m.shared_expert_gate);
+	m = read_ok("{\"model_type\": \"lfm2_moe\", \"hidden_size\": 64, \"num_attention_heads\": 4, "
+		    "\"intermediate_size\": 32, \"num_hidden_layers\": 4, \"vocab_size\": 100, \"num_experts\": 4, "
+		    "\"full_attn_idxs\": [1], \"num_dense_layers\": 1}");
+	CU_ASSERT_STRING_EQUAL(m.layer_pattern, "C-*ECECE");
+	CU_ASSERT(m.ssm_conv == 3 && m.first_dense_layers == 0);
 }
 
 static void refused(const char *text, const char *message)
@@ -168,8 +184,16 @@ static void test_refusals(void)
 		"config.json: sliding_window_pattern: expected one G behind at least an L");
 	refused("{\"model_type\": \"some_vl\", \"text_config\": {\"model_type\": \"of_nobody\"}}",
 		"config.json: model_type: unknown value \"some_vl\" (" KNOWN);
-	refused("{\"model_type\": \"qwen3_next\"}",
-		"config.json: model_type: qwen3_next has gated delta networks, which cannot be described (" KNOWN);
+	refused("{\"model_type\": \"minimax\"}",
+		"config.json: model_type: minimax has lightning attention, which cannot be described (" KNOWN);
+	refused("{\"model_type\": \"qwen3_next\", \"layer_types\": [\"full_attention\"], " SIZES "}",
+		"config.json: layer_types: expected a kind for each of num_hidden_layers");
+	refused("{\"model_type\": \"falcon_h1\", \"mamba_n_heads\": 7, \"mamba_d_ssm\": 64, " SIZES "}",
+		"config.json: mamba_n_heads: expected a divisor of mamba_d_ssm");
+	refused("{\"model_type\": \"lfm2\", \"conv_bias\": true, " SIZES "}",
+		"config.json: conv_bias: true cannot be described");
+	refused("{\"model_type\": \"hunyuan_v1_moe\", \"num_experts\": [4, 8], " SIZES "}",
+		"config.json: num_experts: expected one number for all layers");
 	refused("[]", "config.json:1:1: expected a JSON object");
 	refused("{\"model_type\": \"llama\"}",
 		"config.json: num_hidden_layers: missing: expected an integer from 1 to 10000");
