@@ -20,7 +20,9 @@ static char mixer_of(const struct hf_reader *r, const struct hf_mixers *m, int64
 {
 	const char *kind = json_string_value(json_array_get(hf_get(r, "layer_types"), (size_t)i));
 	const json_t *listed = m->listed ? hf_get(r, m->listed) : NULL;
+	const json_t *flags = hf_get(r, "attn_type_list"); /* MiniMax: 1 of a layer with attention, 0 of the others */
 	const bool attends = kind     ? strcmp(kind, "full_attention") == 0 || strcmp(kind, "attention") == 0
+	                     : flags  ? json_integer_value(json_array_get(flags, (size_t)i)) == 1
 	                     : listed ? is_listed(listed, i)
 	                              : m->every > 0 && (i + 1) % m->every == 0;
 	return attends ? m->attention : m->other;
@@ -152,6 +154,22 @@ void hf_type_falcon_h1(struct hf_reader *r, struct model *m)
 	m->layers *= 2;
 	if (!hf_bool(r, "mamba_rms_norm", false))
 		hf_leaves_out(r, "that Mamba's result is gated without a norm");
+}
+
+/* MiniMax: lightning attention (Qin et al. 2024, arXiv:2401.04658) is the scan of a state for each head, whose keys and
+ * queries are its own: as many groups as heads. Its blocks of 256 rows are chunks. */
+void hf_type_minimax(struct hf_reader *r, struct model *m)
+{
+	hf_read_llama_like(r, m);
+	m->experts = hf_int(r, "num_local_experts", KEY_model_experts, 8);
+	m->experts_per_token = hf_int(r, "num_experts_per_tok", KEY_model_experts_per_token, 2);
+	m->moe_ffn_hidden = m->ffn_hidden;
+	m->ssm_heads = m->ssm_groups = m->heads;
+	m->ssm_head_dim = m->ssm_state = m->head_dim;
+	m->ssm_conv = 1;
+	m->ssm_chunk = hf_int(r, "block_size", KEY_model_ssm_chunk, 256);
+	hf_set_mixers(r, m, &(struct hf_mixers){'*', 'M', NULL, 0}, NULL);
+	hf_leaves_out(r, "lightning attention, taken as Mamba-2's scan of as many groups as heads");
 }
 
 /* ---- short convolutions ---- */

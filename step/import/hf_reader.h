@@ -165,6 +165,9 @@ void hf_read_no_rope(struct hf_reader *r, struct model *m, int64_t every);
 	X("olmo_hybrid", olmo_hybrid) \
 	X("falcon_h1", falcon_h1) \
 	X("lfm2", lfm2) \
+	X("minimax", minimax) \
+	X("minimax_m1", minimax) \
+	X("minimax_text_01", minimax) \
 	X("lfm2_moe", lfm2_moe) \
 	X("glm4_moe_lite", glm4_moe_lite) \
 	X("glm_moe_dsa", deepseek_v32) \
@@ -189,9 +192,6 @@ HF_TYPES(HF_TYPE_FN)
 /* X(model_type, what its blocks have that cannot be described). */
 #define HF_MISSING(X) \
 	X("kimi_linear", "a decay for each channel of its delta rules") \
-	X("minimax", "lightning attention") \
-	X("minimax_m1", "lightning attention") \
-	X("minimax_text_01", "lightning attention") \
 	X("bailing_moe_linear", "lightning attention") \
 	X("longcat_flash", "two attentions a layer, and experts that do nothing") \
 	X("step3", "queries that share one product of several") \

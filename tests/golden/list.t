@@ -206,6 +206,7 @@ The catalogue. (Figures and sources are tests/unit/test_catalogue.c's business: 
     mamba2-2.7b                 2703 M      64    2560     80        80   50288      2048        0
     mamba2-370m                368.3 M      48    1024     32        32   50288      2048        0
     mamba2-780m                780.2 M      48    1536     48        48   50288      2048        0
+    minimax-text-01           456121 M     160    6144     64         8  200064      8192       32
     mistral-7b                  7242 M      32    4096     32         8   32000      4096        0
     mistral-nemo-12b           12248 M      40    5120     32         8  131072      4096        0
     mixtral-8x22b             140621 M      56    6144     48         8   32000     65536        8

@@ -142,6 +142,12 @@ static void test_fields(void)
 	CU_ASSERT_STRING_EQUAL(m.layer_pattern, "M-*-");
 	CU_ASSERT_EQUAL(m.ffn_hidden, 128);
 
+	m = read_ok("{\"model_type\": \"minimax_text_01\", \"hidden_size\": 64, \"num_attention_heads\": 4, "
+		    "\"intermediate_size\": 32, \"num_hidden_layers\": 4, \"vocab_size\": 100, "
+		    "\"attn_type_list\": [0, 1, 0, 1]}");
+	CU_ASSERT_STRING_EQUAL(m.layer_pattern, "ME*E");
+	CU_ASSERT(m.ssm_groups == 4 && m.ssm_state == 16 && m.ssm_conv == 1 && m.layers == 8);
+
 	/* patterns: as short as their repetitions allow; experts by place */
 	m = read_ok("{\"model_type\": \"qwen3_next\", \"hidden_size\": 64, \"num_attention_heads\": 4, "
 		    "\"intermediate_size\": 32, \"num_hidden_layers\": 8, \"vocab_size\": 100, \"num_experts\": 4}");
@@ -184,8 +190,8 @@ static void test_refusals(void)
 		"config.json: sliding_window_pattern: expected one G behind at least an L");
 	refused("{\"model_type\": \"some_vl\", \"text_config\": {\"model_type\": \"of_nobody\"}}",
 		"config.json: model_type: unknown value \"some_vl\" (" KNOWN);
-	refused("{\"model_type\": \"minimax\"}",
-		"config.json: model_type: minimax has lightning attention, which cannot be described (" KNOWN);
+	refused("{\"model_type\": \"bailing_moe_linear\"}",
+		"config.json: model_type: bailing_moe_linear has lightning attention, which cannot be described (" KNOWN);
 	refused("{\"model_type\": \"qwen3_next\", \"layer_types\": [\"full_attention\"], " SIZES "}",
 		"config.json: layer_types: expected a kind for each of num_hidden_layers");
 	refused("{\"model_type\": \"falcon_h1\", \"mamba_n_heads\": 7, \"mamba_d_ssm\": 64, " SIZES "}",
