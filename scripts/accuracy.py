@@ -306,7 +306,7 @@ these limits again.
 | Qwen3 30B in fp8 on H100, Megatron Bridge | 27 to 58 %% too fast |
 | gpt-oss 120B in bf16, Megatron Bridge | 11 to 50 %% too fast (see below) |
 | experts that nothing balances by force | up to 22 %% too fast (see below) |
-| MegaScale-MoE's own runs and its baseline | 31 to 37 %% too fast (see below) |
+| MegaScale-MoE's own runs and its baseline | 23 to 37 %% too fast (see below) |
 | experts cut by tensor ranks, over two hosts (MoE Parallel Folding) | up to 23 %% too fast |
 | MaxText on H100 | 14 to 28 %% too slow (see below) |
 | dense bf16 of NVIDIA's recipes on B200 | 14 to 65 %% too slow (see below) |

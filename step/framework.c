@@ -54,7 +54,7 @@ struct hint framework_hint(const struct frameworks *f, const char *word)
 static const struct {
 	const char *key;
 	size_t offset;
-} flags[] = {FLAG(bias), FLAG(fsdp), FLAG(interleaves), FLAG(reports_allocated), FLAG(reduces_narrow),
+} flags[] = {FLAG(bias), FLAG(fsdp), FLAG(interleaves), FLAG(reports_allocated), FLAG(reduces_narrow), FLAG(sums_wide),
 	FLAG(half_weights), FLAG(borrows), FLAG(ddp_overlaps)};
 
 #define WORDS 4

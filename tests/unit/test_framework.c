@@ -103,9 +103,12 @@ static void test_blanks(void)
 	CU_ASSERT_PTR_NOT_NULL_FATAL(f);
 	CU_ASSERT_TRUE(f->reduces_narrow && !f->bias);
 	CU_ASSERT_STRING_EQUAL(f->attention, "flash");
+	f = framework_of(&known, "Megatron-Core MoE");
+	CU_ASSERT_PTR_NOT_NULL_FATAL(f);
+	CU_ASSERT_TRUE(f->sums_wide && f->interleaves);
 	f = framework_of(&known, "NeMo 24.07");
 	CU_ASSERT_PTR_NOT_NULL_FATAL(f);
-	CU_ASSERT_TRUE(f->interleaves && f->logit_B == 0 && f->loss_B == 0);
+	CU_ASSERT_TRUE(f->interleaves && !f->sums_wide && f->logit_B == 0 && f->loss_B == 0);
 	f = framework_of(&known, "NeMo 25.09, TE 2.8");
 	CU_ASSERT_PTR_NOT_NULL_FATAL(f);
 	CU_ASSERT_TRUE(f->interleaves && f->logit_B == 10 && f->loss_B == 2);
