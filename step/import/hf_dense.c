@@ -33,6 +33,21 @@ void hf_type_mistral(struct hf_reader *r, struct model *m)
 	hf_read_window(r, m, true, 0);
 }
 
+/* Ministral: windows on all layers, or on all but the last of every so many. */
+void hf_type_ministral(struct hf_reader *r, struct model *m)
+{
+	const json_t *kinds = hf_get(r, "layer_types"), *v;
+	int64_t every = 0;
+	size_t i;
+	hf_read_llama_like(r, m);
+	json_array_foreach(kinds, i, v) if (every == 0 && json_is_string(v) &&
+					    strcmp(json_string_value(v), "full_attention") == 0) every = (int64_t)i + 1;
+	if (every == 0)
+		hf_read_window(r, m, true, 0);
+	else if (every > 1 && hf_get(r, "sliding_window"))
+		hf_read_mixed_window(r, m, 4096, every);
+}
+
 void hf_type_qwen2(struct hf_reader *r, struct model *m)
 {
 	hf_read_llama_like(r, m);

@@ -192,6 +192,8 @@ static void read_lfm2(struct hf_reader *r, struct model *m)
 	m->qk_norm = QK_NORM_HEAD;
 	m->ssm_conv = hf_int(r, "conv_L_cache", KEY_model_ssm_conv, 3);
 	m->tied_embeddings = hf_bool(r, hf_get(r, "tie_embedding") ? "tie_embedding" : "tie_word_embeddings", true);
+	if (hf_int(r, "conv_dim", KEY_model_hidden, m->hidden) != m->hidden)
+		hf_fail(r, "conv_dim", "convolutions of another width than the model's cannot be described");
 	if (hf_bool(r, "conv_bias", false))
 		hf_fail(r, "conv_bias", "true cannot be described");
 }

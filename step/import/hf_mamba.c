@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "step/import/hf_reader.h"
 
 /* Attention has no positions of its own beside Mamba layers. */
@@ -54,9 +55,31 @@ static void read_nemotron_experts(struct hf_reader *r, struct model *m)
 		hf_fail(r, "moe_shared_expert_intermediate_size", "expected a multiple of moe_intermediate_size");
 }
 
+/* Sets the pattern of nemotron_h: a letter for each layer, or a list of their kinds. */
+static void read_nemotron_pattern(struct hf_reader *r, struct model *m)
+{
+	static const struct {
+		const char *kind;
+		char letter;
+	} kinds[] = {{"mamba", 'M'}, {"attention", '*'}, {"mlp", '-'}, {"moe", 'E'}};
+	const json_t *text = hf_get(r, "hybrid_override_pattern"), *list = hf_get(r, "layers_block_type"), *v;
+	const char *key = text || !list ? "hybrid_override_pattern" : "layers_block_type";
+	char pattern[LAYER_PATTERN + 1] = "";
+	size_t at;
+	json_array_foreach(list, at,
+		v) for (size_t k = 0; k < COUNT(kinds) && at < LAYER_PATTERN;
+			k++) if (json_is_string(v) && strcmp(json_string_value(v), kinds[k].kind) == 0)
+		pattern[at] = kinds[k].letter;
+	if (!json_is_string(text) && !json_is_array(list))
+		hf_fail(r, key, "missing: expected a letter for each layer");
+	else
+		set_pattern(r, m, key, text ? json_string_value(text) : pattern);
+	if (strlen(m->layer_pattern) != (size_t)m->layers)
+		hf_fail(r, key, "expected a letter for each of num_hidden_layers");
+}
+
 void hf_type_nemotron_h(struct hf_reader *r, struct model *m)
 {
-	const json_t *pattern = hf_get(r, "hybrid_override_pattern");
 	read_hybrid(r, m);
 	if (hf_get(r, "attention_head_dim"))
 		m->head_dim = hf_int(r, "attention_head_dim", KEY_model_head_dim, 128);
@@ -69,12 +92,9 @@ void hf_type_nemotron_h(struct hf_reader *r, struct model *m)
 	m->ssm_state = hf_int(r, "ssm_state_size", KEY_model_ssm_state, 128);
 	m->ssm_conv = hf_int(r, "conv_kernel", KEY_model_ssm_conv, 4);
 	m->ssm_chunk = hf_int(r, "chunk_size", KEY_model_ssm_chunk, 128);
-	if (!json_is_string(pattern))
-		hf_fail(r, "hybrid_override_pattern", "missing: expected a letter for each layer");
-	else
-		set_pattern(r, m, "hybrid_override_pattern", json_string_value(pattern));
-	if (strlen(m->layer_pattern) != (size_t)m->layers)
-		hf_fail(r, "hybrid_override_pattern", "expected a letter for each of num_hidden_layers");
+	read_nemotron_pattern(r, m);
+	if (hf_get(r, "moe_latent_size"))
+		hf_fail(r, "moe_latent_size", "experts of rows narrower than the model's cannot be described");
 	if (strchr(m->layer_pattern, 'E'))
 		read_nemotron_experts(r, m);
 }

@@ -181,8 +181,8 @@ void hf_read_no_rope(struct hf_reader *r, struct model *m, int64_t every);
 	X("mimo", mimo) \
 	X("vaultgemma", vaultgemma) \
 	X("internlm3", internlm3) \
-	X("ministral", mistral) \
-	X("ministral3", mistral) \
+	X("ministral", ministral) \
+	X("ministral3", ministral) \
 	X("helium", llama)
 
 typedef void hf_type_fn(struct hf_reader *r, struct model *m);

@@ -148,6 +148,16 @@ static void test_fields(void)
 	CU_ASSERT_STRING_EQUAL(m.layer_pattern, "ME*E");
 	CU_ASSERT(m.ssm_groups == 4 && m.ssm_state == 16 && m.ssm_conv == 1 && m.layers == 8);
 
+	m = read_ok("{\"model_type\": \"nemotron_h\", \"hidden_size\": 64, \"num_attention_heads\": 4, "
+		    "\"intermediate_size\": 32, \"num_hidden_layers\": 3, \"vocab_size\": 100, "
+		    "\"layers_block_type\": [\"mamba\", \"attention\", \"mlp\"]}");
+	CU_ASSERT_STRING_EQUAL(m.layer_pattern, "M*-");
+	m = read_ok("{\"model_type\": \"ministral\", \"hidden_size\": 64, \"num_attention_heads\": 4, "
+		    "\"intermediate_size\": 32, \"num_hidden_layers\": 4, \"vocab_size\": 100, \"sliding_window\": 16, "
+		    "\"layer_types\": [\"sliding_attention\", \"full_attention\", \"sliding_attention\", "
+		    "\"full_attention\"]}");
+	CU_ASSERT(m.sliding_window == 16 && m.global_attention_every == 2);
+
 	/* patterns: as short as their repetitions allow; experts by place */
 	m = read_ok("{\"model_type\": \"qwen3_next\", \"hidden_size\": 64, \"num_attention_heads\": 4, "
 		    "\"intermediate_size\": 32, \"num_hidden_layers\": 8, \"vocab_size\": 100, \"num_experts\": 4}");
@@ -196,6 +206,13 @@ static void test_refusals(void)
 		"config.json: layer_types: expected a kind for each of num_hidden_layers");
 	refused("{\"model_type\": \"falcon_h1\", \"mamba_n_heads\": 7, \"mamba_d_ssm\": 64, " SIZES "}",
 		"config.json: mamba_n_heads: expected a divisor of mamba_d_ssm");
+	refused("{\"model_type\": \"nemotron_h\", \"moe_latent_size\": 32, \"hybrid_override_pattern\": \"ME\", " SIZES
+		"}",
+		"config.json: moe_latent_size: experts of rows narrower than the model's cannot be described");
+	refused("{\"model_type\": \"nemotron_h\", \"layers_block_type\": [\"mamba\", \"hyena\"], " SIZES "}",
+		"config.json: layers_block_type: expected a letter for each of num_hidden_layers");
+	refused("{\"model_type\": \"lfm2\", \"conv_dim\": 32, " SIZES "}",
+		"config.json: conv_dim: convolutions of another width than the model's cannot be described");
 	refused("{\"model_type\": \"lfm2\", \"conv_bias\": true, " SIZES "}",
 		"config.json: conv_bias: true cannot be described");
 	refused("{\"model_type\": \"hunyuan_v1_moe\", \"num_experts\": [4, 8], " SIZES "}",
