@@ -95,6 +95,8 @@ enum status runner_supports(const struct program *p, bool gpus, struct error *e)
 			"`stepsim predict` predicts it");
 	if (gpus && p->config.train.launch_blocking)
 		return error_set(e, ST_RUN, "train.launch_blocking is predicted, not executed");
+	if (p->config.data.repeated_token)
+		return error_set(e, ST_RUN, "data.repeated_token is predicted, not executed");
 	if (p->config.train.expert_loop)
 		return error_set(e, ST_RUN, "train.expert_loop is predicted, not executed");
 	/* CUDA does not promise that branches of a graph run beside each other. */

@@ -135,7 +135,10 @@ struct stack {
 	bool adds_gradients; /* weights' gradients leave their products in the compute format, and a kernel of its own
 	                        adds each to its fp32 sum after every micro-batch; else the product adds */
 	bool dynamic_scales; /* fp8 is scaled tensorwise where fp8_recipe is auto; else delayed */
+	bool gathers_narrow; /* fsdp, hsdp with dtype fp8 or mxfp8: the blocks' matrices are made fp8 before they are
+	                        gathered, unless parallel.gather_dtype says otherwise */
 	enum fp8_recipe fp8_recipe; /* no habit: config_resolve sets it from train.fp8_recipe */
+	bool repeated_data;         /* the same of data.repeated_token */
 	bool recompute_last_gemm; /* a recomputed block runs its last product and that one's reduction again (Megatron's
 	                             and PyTorch's reentrant checkpointing call the whole forward function), which the
 	                             early stop of non-reentrant torch.utils.checkpoint leaves out */

@@ -28,11 +28,11 @@ static double winograd_fewer(const struct op *op, const struct rates *r)
 }
 
 /* Returns the FLOP of whole tiles over the rate of the SMs that have one. A group's products run at the same time. */
-static double multiply_s(const struct op *op, const struct rates *r)
+static double multiply_s(const struct op *op, const struct rates *r, const struct stack *s)
 {
 	const struct op_gemm d = op_as_gemm(op);
 	const struct tiles t = tiles_of(&r->device.tiles, groups_of(op), d.m, d.n, d.k, r->device.sms);
-	const double rate = r->product_flop_per_s[op->dtype] * t.busy;
+	const double rate = r->product_flop_per_s[op->dtype] * t.busy * (s->repeated_data ? r->repeated_data : 1);
 	return t.flop / winograd_fewer(op, r) /
 	       (unaligned_product(op, r) ? rate / r->parameters->gpu.unaligned_slower : rate);
 }
@@ -64,7 +64,7 @@ static double product_s(const struct op *op, const struct rates *r, const struct
 	                  (op->flags & OP_ACCUMULATE ? 2 : 1);
 	if (added_apart(op, s) > 0)
 		result_B = added_apart_B(op, s);
-	return multiply_s(op, r) + result_B / r->memory_Bps;
+	return multiply_s(op, r, s) + result_B / r->memory_Bps;
 }
 
 static double flash_s(const struct op *op, const struct rates *r, const struct stack *s)

@@ -46,6 +46,7 @@ static void set_device(const struct machine *m, const struct what_if *w, struct 
 	for (int t = 0; t < DT_COUNT; t++)
 		r->matrix_flop_per_s[t] = d->matrix_flop_per_s[t] * factor(w->compute);
 	set_products(d, m->parameters, r);
+	r->repeated_data = factor(d->repeated_data);
 	r->vector_flop_per_s = d->vector_flop_per_s * factor(w->compute);
 	r->memory_Bps = d->mem_Bps * factor(w->memory) * d->mem_share;
 	r->launch_s = d->launch_s * factor(w->launch);

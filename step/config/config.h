@@ -102,6 +102,7 @@ struct data {
 	uint64_t bytes; /* a micro-batch on one rank, host to device; 0: 8 bytes a token */
 	int64_t workers, prefetch;
 	bool pin_memory;
+	bool repeated_token; /* every input is the same token */
 };
 
 struct parallel {

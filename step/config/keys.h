@@ -169,6 +169,7 @@ struct config_key {
 	X(data, workers, INT(0, 100000), AT(data.workers), "8", EVERY) \
 	X(data, prefetch, INT(0, 100000), AT(data.prefetch), "2", EVERY) \
 	X(data, pin_memory, BOOL, AT(data.pin_memory), "true", EVERY) \
+	X(data, repeated_token, BOOL, AT(data.repeated_token), "false", EVERY) \
 	X(parallel, strategy, WORD(strategy), AT(parallel.strategy), "ddp", EVERY) \
 	X(parallel, data, INT_AUTO(1, 10000000), AT(parallel.data), "auto", EVERY) \
 	X(parallel, shard, INT_AUTO(1, 10000000), AT(parallel.shard), "auto", STRATEGY_GROUPS) \

@@ -236,6 +236,16 @@ static void resolve_bucket(struct config *c)
 		p->first_bucket_B = p->bucket_B;
 }
 
+/* Returns whether the blocks' matrices may be gathered in fp8 where the config leaves it to the stack. */
+static bool narrow_gather_fits(const struct config *c)
+{
+	const struct train *t = &c->train;
+	return (t->dtype == DT_FP8 || t->dtype == DT_MXFP8) && !dtype_is_narrow(t->param_dtype) &&
+	       strategy_has(c->parallel.strategy, STRATEGY_CUTS_WEIGHTS) &&
+	       !config_is_given(c, KEY_parallel_gather_dtype) && !optimizer_traits[t->optimizer].orthogonal &&
+	       t->offload != OFF_OPTIMIZER && t->offload != OFF_OPTIMIZER_PARAMS && !model_freezes(&c->model);
+}
+
 static void resolve_autos(struct config *c)
 {
 	struct parallel *p = &c->parallel;
@@ -247,6 +257,9 @@ static void resolve_autos(struct config *c)
 		c->train.recompute_layers = c->model.layers;
 	resolve_bucket(c);
 	c->stack.fp8_recipe = c->train.fp8_recipe;
+	c->stack.repeated_data = c->data.repeated_token;
+	if (c->stack.gathers_narrow && narrow_gather_fits(c))
+		p->gather_dtype = DT_FP8;
 	/* PyTorch: a first bucket of 1 MiB only where bucket_cap_mb is left alone (torch/nn/parallel/distributed.py).
 	 */
 	if (p->first_bucket_B < 0)

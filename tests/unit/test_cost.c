@@ -397,6 +397,23 @@ static void test_adds_gradients(void)
 	NEAR(cost(&m, first).alone_s, narrow_s);
 }
 
+/* Products of one repeated token run at a clock that less power allows; their result is written as fast as any. A
+ * device that says nothing of it, and kernels that memory bounds, take as long as with other data. */
+static void test_repeated_data(void)
+{
+	mesh(1, 1);
+	struct machine m = gpu();
+	const struct op product = gemm(DT_BF16, 4096, 4096, 4096);
+	const double usual_s = cost(&m, product).alone_s,
+		     multiply_s = 2 * pow(4096, 3) / (m.device.matrix_flop_per_s[DT_BF16] * m.device.gemm_share);
+	program.config.stack.repeated_data = true;
+	NEAR(cost(&m, product).alone_s, usual_s);
+	m.device.repeated_data = 1.25;
+	NEAR(cost(&m, product).alone_s, usual_s - multiply_s * 0.2);
+	program.config.stack.repeated_data = false;
+	NEAR(cost(&m, product).alone_s, usual_s);
+}
+
 /* Two reads of 2 B and two writes of 1 B in place of one of each; a copy with a scale for each block of 32 is made in
  * one pass. */
 static void test_dynamic_scales(void)
@@ -515,7 +532,7 @@ UNIT_MAIN("cost", {"experts one by one", test_expert_loop}, {"experts called one
 	{"gathered weights copied back", test_copies_gathered}, {"grouped products", test_grouped_products},
 	{"roofline", test_roofline}, {"shapes of products", test_shapes_of_products},
 	{"sums of gradients by kernels of their own", test_adds_gradients},
-	{"a share of one format", test_share_of_a_format},
+	{"products of one repeated token", test_repeated_data}, {"a share of one format", test_share_of_a_format},
 	{"a format that the device does not support", test_unsupported_format}, {"copies", test_copies},
 	{"a profile's fit", test_fit}, {"a profile's curve", test_curve},
 	{"an entry that the profile lacks", test_missing_entry}, {"a GPU's profile", test_gpu_profile},

@@ -106,6 +106,28 @@ static void test_gathered(void)
 	program_destroy(p);
 }
 
+/* A stack that makes matrices fp8 before it gathers them (XLA) does so with fsdp in fp8, where nobody says otherwise.
+ */
+static void test_stack_gathers(void)
+{
+	const char *const texts[] = {"dtype: fp8, stack: maxtext}\nparallel: {strategy: fsdp}\n",
+		"dtype: bf16, stack: maxtext}\nparallel: {strategy: fsdp}\n",
+		"dtype: fp8, stack: maxtext}\nparallel: {strategy: zero1}\n",
+		"dtype: fp8, stack: maxtext}\nparallel: {strategy: fsdp, gather_dtype: auto}\n",
+		"dtype: fp8, stack: jax-pax}\nparallel: {strategy: fsdp}\n"};
+	for (size_t i = 0; i < COUNT(texts); i++) {
+		struct config c;
+		struct error e = {0};
+		char text[256];
+		snprintf(text, sizeof text, "model: {preset: gpt2-124m}\ntrain: {global_batch: 16, %s", texts[i]);
+		CU_ASSERT_EQUAL_FATAL(config_parse(text, strlen(text), "t.yaml", NULL, 0, &c, &e), ST_OK);
+		if (config_resolve(&c, 2, &e))
+			fprintf(stderr, "%s\n", e.text);
+		CU_ASSERT_EQUAL_FATAL(e.status, ST_OK);
+		CU_ASSERT_EQUAL(c.parallel.gather_dtype, i == 0 ? DT_FP8 : DT_COUNT);
+	}
+}
+
 static void test_gradients(void)
 {
 	struct program *p = built(STRAT_ZERO1, DT_FP8, DT_COUNT, DT_FP8);
@@ -115,4 +137,5 @@ static void test_gradients(void)
 	program_destroy(p);
 }
 
-UNIT_MAIN("narrow", {"stored", test_stored}, {"gathered", test_gathered}, {"gradients", test_gradients})
+UNIT_MAIN("narrow", {"stored", test_stored}, {"gathered", test_gathered},
+	{"gathered as the stack has it", test_stack_gathers}, {"gradients", test_gradients})

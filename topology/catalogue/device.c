@@ -79,6 +79,7 @@ static const struct catalogue_key keys[] = {
 	BYTES("memory.capacity", true, 1e8, 1e15, d.mem_B),
 	NUMBER("memory.bandwidth", true, UNIT_BYTE_PER_S, 1e9, 1e17, d.mem_Bps),
 	NUMBER("reached.gemm_share", true, UNIT_NONE, 0.01, 1, d.gemm_share),
+	NUMBER("reached.repeated_data", false, UNIT_NONE, 1, 2, d.repeated_data),
 	NUMBER("reached.step_sources", false, UNIT_NONE, 0, 100, d.step_sources),
 	FORMAT("fp32", DT_FP32),
 	FORMAT("fp8", DT_FP8),

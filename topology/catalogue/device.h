@@ -25,8 +25,9 @@ struct device_spec {
 	double attention_share[DEVICE_KERNELS]
 			      [2]; /* of the bf16 matrix rate that flash attention reaches, by the generation of its
 	                              kernel (fa1, fa2, fa3), forward and backward; 0: not known */
-	double step_sources;       /* published sources of whole steps that fixed or bear out its rates; 0: none did */
-	double mem_share;          /* of mem_Bps that streaming kernels reach */
+	double repeated_data; /* factor on products whose rows are all alike: the clock that less power allows; 0: 1 */
+	double step_sources;  /* published sources of whole steps that fixed or bear out its rates; 0: none did */
+	double mem_share;     /* of mem_Bps that streaming kernels reach */
 	/* what the shares and the links were derived from, and what closed checks need; 0: the catalogue does not say
 	 */
 	int64_t sms;
