@@ -55,16 +55,22 @@ static struct linear lora_b(const struct builder *b, const struct linear *l)
 	return (struct linear){"lora b", l->rows, l->out, b->m->lora_rank, param_lora_of(l->w) + 1, NO_PARAM, 0};
 }
 
-/* Appends y += (x A^T) B^T. */
+/* Appends y += (x A^T) B^T. Not fused, the sum is a kernel of its own, as in PEFT (peft/tuners/lora/layer.py,
+ * Linear.forward: result + lora_B(lora_A(dropout(x))) * scaling); its dropout and scaling are among the stack's
+ * elementwise passes. */
 static void lora_forward(struct builder *b, const struct linear *l, int32_t x, struct view y)
 {
 	const int place = lora_place(b, l);
+	const bool fused = b->c->train.fused;
 	if (place == NONE)
 		return;
 	const struct linear down = lora_a(b, l), up = lora_b(b, l);
 	int32_t u = build_linear(b, &down, x);
-	product(b, &up, OP_TRANS_B | OP_ACCUMULATE, up.rows, up.out, up.in, b->act, view_of(u),
-		weight_of(b, b->layer, up.w), view_of(NONE), y);
+	struct view sum = fused ? y : view_of(build_act(b, up.rows, up.out));
+	product(b, &up, OP_TRANS_B | (fused ? OP_ACCUMULATE : 0), up.rows, up.out, up.in, b->act, view_of(u),
+		weight_of(b, b->layer, up.w), view_of(NONE), sum);
+	if (!fused)
+		build_with(b, build_matrix(b, OP_ADD, "lora add", up.rows, up.out), y, sum, view_of(NONE), y);
 	b->acts_now->lora_in[place] = u;
 }
 

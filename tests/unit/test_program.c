@@ -340,6 +340,27 @@ static void test_quantized_base(void)
 	}
 }
 
+/* Eager, what an adapter gives is added by a kernel of its own in each forward pass; fused, its product adds. */
+static void test_adapter_sums(void)
+{
+	const double columns = 192 + 64 + 256 + 64; /* qkv, proj, fc1 and fc2 */
+	for (int fused = 0; fused < 2; fused++) {
+		struct config c = tiny(STRAT_DDP, 2, 1);
+		double added = 0, micro_batches = 0;
+		c.model.lora_rank = 4;
+		c.model.lora_targets = LORA_ALL;
+		c.train.fused = fused;
+		struct program *p = built(&c);
+		for (size_t k = 0; k < p->roles[0].ops.n; k++) {
+			const struct op *op = &p->roles[0].ops.at[k];
+			added += op->kind == OP_ADD && strcmp(op->what, "lora add") == 0 ? (double)op->matrix.cols : 0;
+			micro_batches += op->kind == OP_LOSS;
+		}
+		CU_ASSERT_EQUAL(added, fused ? 0 : micro_batches * 3 * columns); /* layers */
+		program_destroy(p);
+	}
+}
+
 static double wire_B(const struct program *p, enum mesh_dim group)
 {
 	double sum = 0;
@@ -589,7 +610,8 @@ static void test_check_catches(void)
 UNIT_MAIN("program", {"forward pass of DiT", test_dit_forward}, {"a sliding window", test_window},
 	{"moments in 8 bits", test_eight_bits}, {"small tensors beside them", test_eight_bits_small},
 	{"matrix of strategies", test_matrix}, {"gemm flop", test_gemm_flop}, {"quantized base", test_quantized_base},
-	{"volumes", test_volumes}, {"units smaller than a block", test_small_units}, {"buckets", test_buckets},
+	{"sums of adapters", test_adapter_sums}, {"volumes", test_volumes},
+	{"units smaller than a block", test_small_units}, {"buckets", test_buckets},
 	{"lead buckets", test_lead_buckets}, {"gathered memory", test_gathered_memory},
 	{"transient memory", test_transient_memory}, {"state memory", test_state_memory},
 	{"tensors gathered", test_tensors_gathered}, {"check catches", test_check_catches})
