@@ -323,9 +323,14 @@ int64_t model_rows(const struct model *m, int64_t layer);
 bool model_is_conv(const struct model *m);
 /* Returns whether any layer attends. */
 bool model_has_attention(const struct model *m);
-/* Returns how many layers are not like the others, in what they are made of or in what they see: 0, or the
- * first_dense_layers before those with experts. -1: there is no such order. */
-int64_t model_leading_layers(const struct model *m);
+/* How layers repeat, in what they are made of and in what they see: `leading` ones that are unlike (0, or the
+ * first_dense_layers before those with experts), then `repeats` times `period` layers, and `rest` of the next time.
+ * period 0: there is no such order. */
+#define MODEL_PERIOD_MAX 12
+struct layer_order {
+	int64_t leading, period, repeats, rest;
+};
+struct layer_order model_layer_order(const struct model *m);
 
 /* Returns C of step/program.h: the slots at one expert for a rank that routes `tokens`. */
 int64_t model_expert_capacity(const struct model *m, int64_t tokens);

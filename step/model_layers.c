@@ -83,16 +83,23 @@ bool model_has_attention(const struct model *m)
 	       0;
 }
 
-int64_t model_leading_layers(const struct model *m)
+static bool layers_alike(const struct model *m, int64_t a, int64_t b)
 {
-	const enum layer_kind kind = model_layer_kind(m, m->layers - 1);
-	int64_t leading = 0;
-	if (model_is_conv(m) || m->mtp_layers > 0 || m->global_attention_every > 0 || m->no_rope_every > 0)
-		return -1;
-	for (int64_t i = 0; i < m->layers; i++)
-		if (model_layer_kind(m, i) != kind && leading++ != i)
-			return -1;
-	return leading == 0 || leading == m->first_dense_layers ? leading : -1;
+	return model_layer_kind(m, a) == model_layer_kind(m, b) && model_window(m, a) == model_window(m, b) &&
+	       model_has_rope(m, a) == model_has_rope(m, b);
+}
+
+struct layer_order model_layer_order(const struct model *m)
+{
+	for (int64_t n = 1; n <= MODEL_PERIOD_MAX && (n == 1 || 2 * n <= m->layers) && !model_is_conv(m); n++) {
+		int64_t leading = m->layers - n;
+		while (leading > 0 && layers_alike(m, leading - 1, leading - 1 + n))
+			leading--;
+		const int64_t here = m->layers - leading;
+		if ((leading == 0 || leading == m->first_dense_layers) && (n == 1 || here >= 2 * n))
+			return (struct layer_order){leading, n, here / n, here % n};
+	}
+	return (struct layer_order){0, 0, 0, 0};
 }
 
 int64_t model_expert_capacity(const struct model *m, int64_t tokens)

@@ -105,7 +105,7 @@ static bool layers_differ(const struct config *c)
 	                   p->bucket_B * BUCKETS_A_LAYER >
 	                           layer_gradients_B(c); /* a bucket that spans layers comes at another place in each */
 	const bool parts = c->model.experts > 0 && strategy_fits(p->strategy, STRATEGY_CUTS_GRADIENTS, STRATEGY_UNITS);
-	return some_recompute || spans || parts || model_leading_layers(&c->model) < 0;
+	return some_recompute || spans || parts || model_layer_order(&c->model).period == 0;
 }
 
 /* True for a pipeline whose stages differ, or whose actions are not those that pieces are measured on. True, too, for a
@@ -114,12 +114,13 @@ static bool stages_differ(const struct config *c)
 {
 	const struct parallel *p = &c->parallel;
 	const int64_t parts = p->pipeline * p->virtual_stages;
+	const struct layer_order o = model_layer_order(&c->model);
 	if (parts == 1)
-		return c->model.layers < flat_layers(c); /* no further layer is like those before it */
-	const bool leads = model_leading_layers(&c->model) > 0;
+		return o.repeats < flat_repeats(c); /* no further layer is like those before it */
+	const bool leads = o.leading > 0 || c->model.mtp_layers > 0;
 	const bool casts = dtype_stored(c->train.param_dtype) !=
 	                   dtype_stored(c->train.dtype); /* copies of weights live from stage to stage in other ways */
-	const bool uneven = c->model.layers % parts != 0 || c->model.layers <= parts ||
+	const bool uneven = o.rest > 0 || o.repeats % parts != 0 || o.repeats <= parts ||
 	                    c->stack.stage_split == SPLIT_COST;
 	const bool cut = strategy_has(p->strategy, STRATEGY_CUTS_GRADIENTS);
 	const bool apart = p->order[DIM_COUNT - 1] != DIM_PP; /* replicas lie further apart than in a short pipeline */

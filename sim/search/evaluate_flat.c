@@ -1,9 +1,16 @@
-/* Plans without a pipeline: two short programs, extended by layers and micro-batches. */
+/* Plans without a pipeline: two short programs, extended by repeats of the layers and by micro-batches. */
 #include "sim/search/evaluator.h"
 
 /* ---- programs of fewer layers ---- */
 
 #define FLAT_MICRO_BATCHES 2 /* the steady ones are like the second */
+
+/* Returns the layers that repeat so often, with those of the plan that do not. */
+static int64_t layers_of(const struct config *c, int64_t repeats)
+{
+	const struct layer_order o = model_layer_order(&c->model);
+	return o.leading + o.rest + repeats * o.period;
+}
 
 static void flat_config(const struct config *c, int64_t layers, int64_t micro_batches, struct config *out)
 {
@@ -16,9 +23,9 @@ static void flat_config(const struct config *c, int64_t layers, int64_t micro_ba
 		pieces_forget_buckets(out); /* a bucket is a unit, whatever the size that follows from the replicas */
 }
 
-static void static_config(const struct config *c, int64_t layers, struct config *out)
+static void static_config(const struct config *c, int64_t repeats, struct config *out)
 {
-	flat_config(c, layers, 1, out);
+	flat_config(c, layers_of(c, repeats), 1, out);
 	pieces_forget_micro_batch(out);
 }
 
@@ -27,18 +34,24 @@ static void static_config(const struct config *c, int64_t layers, struct config 
 #define FLAT_LAYERS 4
 #define FLAT_LAYERS_MIXED 8
 
-int64_t flat_layers(const struct config *c)
+/* Returns the repeats that have at least so many layers. */
+static int64_t repeats_for(const struct config *c, int64_t layers)
+{
+	const int64_t period = model_layer_order(&c->model).period;
+	return (layers + period - 1) / period;
+}
+
+int64_t flat_repeats(const struct config *c)
 {
 	const bool units = strategy_has(c->parallel.strategy, STRATEGY_UNITS);
-	const int64_t leading = model_leading_layers(&c->model);
 	if (strategy_has(c->parallel.strategy, STRATEGY_REPLICAS) || c->parallel.context > 1)
-		return leading + FLAT_LAYERS_MIXED;
-	return leading + (units ? 1 + (c->parallel.prefetch > 1 ? c->parallel.prefetch : 1) : FLAT_LAYERS);
+		return repeats_for(c, FLAT_LAYERS_MIXED);
+	return repeats_for(c, units ? 1 + (c->parallel.prefetch > 1 ? c->parallel.prefetch : 1) : FLAT_LAYERS);
 }
 
 /* ---- memory ---- */
 
-/* Memory by layers: whole_B + shard_B / ranks that share it. */
+/* Memory by repeats: whole_B + shard_B / ranks that share it. */
 struct flat_memory {
 	struct line whole_B, shard_B;
 };
@@ -61,9 +74,9 @@ static void set_shards(struct config *c, int64_t shards)
 }
 
 /* The same for any shards. */
-static void memory_config(const struct config *c, int64_t layers, struct config *out)
+static void memory_config(const struct config *c, int64_t repeats, struct config *out)
 {
-	flat_config(c, layers, FLAT_MICRO_BATCHES, out);
+	flat_config(c, layers_of(c, repeats), FLAT_MICRO_BATCHES, out);
 	if (is_cut(c))
 		set_shards(out, fewer_shards);
 }
@@ -73,59 +86,58 @@ static enum status measure_static(struct evaluator *v, void *piece, struct error
 {
 	struct line *out = piece;
 	struct short_run run[2];
-	const int64_t layers = model_leading_layers(&v->plan.model) + 1;
 	for (int i = 0; i < 2; i++) {
-		static_config(&v->plan, layers + i, &v->small);
+		static_config(&v->plan, 1 + i, &v->small);
 		enum status st = pieces_run_short(v, READ_MEMORY, &run[i], e);
 		if (st)
 			return st;
 	}
-	*out = line_through(layers, run[0].stage[0].static_B, run[1].stage[0].static_B);
+	*out = line_through(1, run[0].stage[0].static_B, run[1].stage[0].static_B);
 	return ST_OK;
 }
 
-/* Measures the peak on programs of v->small's layers and of one more; on one program where these are all layers of the
+/* Measures the peak on programs of v->small's repeats and of one more; on one program where these are all of the
  * plan. */
 static enum status measure_memory(struct evaluator *v, void *piece, struct error *e)
 {
 	struct flat_memory *out = piece;
 	const struct config *c = &v->plan;
-	const int64_t layers = v->small.model.layers;
-	const int programs = layers < c->model.layers ? 2 : 1, times = is_cut(c) ? 2 : 1;
+	const struct layer_order o = model_layer_order(&c->model);
+	const int64_t repeats = (v->small.model.layers - layers_of(c, 0)) / o.period;
+	const int programs = repeats < o.repeats ? 2 : 1, times = is_cut(c) ? 2 : 1;
 	struct line peak_B[2];
 	for (int k = 0; k < times; k++) {
 		struct short_run run[2];
 		for (int i = 0; i < programs; i++) {
-			memory_config(c, layers + i, &v->small);
+			memory_config(c, repeats + i, &v->small);
 			if (k > 0)
 				set_shards(&v->small, more_shards);
 			enum status st = pieces_run_short(v, READ_MEMORY, &run[i], e);
 			if (st)
 				return st;
 		}
-		peak_B[k] = programs == 2 ? line_through(layers, run[0].stage[0].peak_B, run[1].stage[0].peak_B)
+		peak_B[k] = programs == 2 ? line_through(repeats, run[0].stage[0].peak_B, run[1].stage[0].peak_B)
 		                          : (struct line){run[0].stage[0].peak_B, 0};
 	}
 	out->whole_B = peak_B[0];
 	if (times == 2) {
 		const double differ = 1 / (double)fewer_shards - 1 / (double)more_shards;
 		out->shard_B = (struct line){(peak_B[0].base - peak_B[1].base) / differ,
-			(peak_B[0].per_layer - peak_B[1].per_layer) / differ};
+			(peak_B[0].each - peak_B[1].each) / differ};
 		out->whole_B.base -= out->shard_B.base / (double)fewer_shards;
-		out->whole_B.per_layer -= out->shard_B.per_layer / (double)fewer_shards;
+		out->whole_B.each -= out->shard_B.each / (double)fewer_shards;
 	}
 	return ST_OK;
 }
 
-static enum status find_peak(struct evaluator *v, int64_t layers, struct line *out, struct error *e)
+static enum status find_peak(struct evaluator *v, int64_t repeats, struct line *out, struct error *e)
 {
-	memory_config(&v->plan, layers, &v->small);
+	memory_config(&v->plan, repeats, &v->small);
 	const struct flat_memory *m = evaluator_find_config(v, measure_memory, sizeof(struct flat_memory), e);
 	if (!m)
 		return e->status;
 	const double shards = (double)v->plan.parallel.data;
-	*out = (struct line){m->whole_B.base + m->shard_B.base / shards,
-		m->whole_B.per_layer + m->shard_B.per_layer / shards};
+	*out = (struct line){m->whole_B.base + m->shard_B.base / shards, m->whole_B.each + m->shard_B.each / shards};
 	return ST_OK;
 }
 
@@ -139,37 +151,37 @@ static enum status find_peak(struct evaluator *v, int64_t layers, struct line *o
 static enum status flat_memory(struct evaluator *v, struct evaluation *out, struct error *e)
 {
 	const struct config *c = &v->plan;
-	const int64_t layers = c->model.layers, leading = model_leading_layers(&c->model);
-	static_config(c, leading + 1, &v->small);
+	const int64_t repeats = model_layer_order(&c->model).repeats;
+	static_config(c, 1, &v->small);
 	const struct line *always = evaluator_find_config(v, measure_static, sizeof(struct line), e);
 	if (!always)
 		return e->status;
-	evaluator_set_memory(v, line_at(*always, layers), out);
+	evaluator_set_memory(v, line_at(*always, repeats), out);
 	if (!out->fits)
 		return ST_OK;
 	const struct block_pieces *b = pieces_find_block(v, e);
 	if (!b)
 		return e->status;
-	const double kept_B = b->kept_B[END_FIRST].per_layer;
-	evaluator_set_memory(v, line_at(*always, layers) + kept_B * (double)(layers - leading), out);
+	const double kept_B = b->kept_B[END_FIRST].each;
+	evaluator_set_memory(v, line_at(*always, repeats) + kept_B * (double)repeats, out);
 	if (!out->fits)
 		return ST_OK;
-	const int64_t first = leading + MEMORY_LAYERS +
-	                      2 * c->parallel.prefetch; /* from then on no more units are gathered at once */
-	for (int64_t from = first < layers ? first : layers;; from = layers) {
+	/* from so many layers on no more units are gathered at once */
+	const int64_t first = repeats_for(c, MEMORY_LAYERS + 2 * c->parallel.prefetch);
+	for (int64_t from = first < repeats ? first : repeats;; from = repeats) {
 		struct line peak;
 		if (find_peak(v, from, &peak, e))
 			return e->status;
-		evaluator_set_memory(v, line_at(peak, layers), out);
-		if (from == layers || (double)(layers - from - 1) * (always->per_layer + kept_B - peak.per_layer) <=
-					      PEAK_TOLERANCE * line_at(peak, layers))
+		evaluator_set_memory(v, line_at(peak, repeats), out);
+		if (from == repeats || (double)(repeats - from - 1) * (always->each + kept_B - peak.each) <=
+					       PEAK_TOLERANCE * line_at(peak, repeats))
 			return ST_OK;
 	}
 }
 
 /* ---- times ---- */
 
-/* By layers. step_s: of a step of FLAT_MICRO_BATCHES micro-batches, or of all where there are fewer. micro_s: of each
+/* By repeats. step_s: of a step of FLAT_MICRO_BATCHES micro-batches, or of all where there are fewer. micro_s: of each
  * further one. */
 struct flat_times {
 	struct line step_s, micro_s, host_s;
@@ -180,15 +192,15 @@ static enum status measure_times(struct evaluator *v, void *piece, struct error 
 {
 	struct flat_times *out = piece;
 	const struct config *c = &v->plan;
-	const int64_t layers = flat_layers(c);
+	const int64_t repeats = flat_repeats(c);
 	struct short_run run[2], more;
 	double micro_s[2] = {0, 0};
 	out->linear = true;
 	for (int i = 0; i < 2; i++) {
-		flat_config(c, layers + i, FLAT_MICRO_BATCHES, &v->small);
+		flat_config(c, layers_of(c, repeats + i), FLAT_MICRO_BATCHES, &v->small);
 		enum status st = pieces_run_short(v, READ_TIMES, &run[i], e);
 		if (!st && c->micro_batches > FLAT_MICRO_BATCHES) {
-			flat_config(c, layers + i, FLAT_MICRO_BATCHES + 1, &v->small);
+			flat_config(c, layers_of(c, repeats + i), FLAT_MICRO_BATCHES + 1, &v->small);
 			st = pieces_run_short(v, READ_TIMES, &more, e);
 			micro_s[i] = more.step_s - run[i].step_s;
 		}
@@ -196,26 +208,26 @@ static enum status measure_times(struct evaluator *v, void *piece, struct error 
 			return st;
 		out->linear = out->linear && pieces_host_is_ahead(v, &run[i]);
 	}
-	out->step_s = line_through(layers, run[0].step_s, run[1].step_s);
-	out->micro_s = line_through(layers, micro_s[0], micro_s[1]);
-	out->host_s = line_through(layers, run[0].host_s, run[1].host_s);
+	out->step_s = line_through(repeats, run[0].step_s, run[1].step_s);
+	out->micro_s = line_through(repeats, micro_s[0], micro_s[1]);
+	out->host_s = line_through(repeats, run[0].host_s, run[1].host_s);
 	return ST_OK;
 }
 
 enum status evaluate_flat(struct evaluator *v, struct evaluation *out, struct error *e)
 {
 	const struct config *c = &v->plan;
-	const int64_t layers = c->model.layers, more = c->micro_batches - FLAT_MICRO_BATCHES;
+	const int64_t repeats = model_layer_order(&c->model).repeats, more = c->micro_batches - FLAT_MICRO_BATCHES;
 	enum status st = flat_memory(v, out, e);
 	if (st || !out->fits)
 		return st;
-	flat_config(c, flat_layers(c), FLAT_MICRO_BATCHES + 1, &v->small);
+	flat_config(c, layers_of(c, flat_repeats(c)), FLAT_MICRO_BATCHES + 1, &v->small);
 	const struct flat_times *f = evaluator_find_config(v, measure_times, sizeof(struct flat_times), e);
 	if (!f)
 		return e->status;
-	out->step_s = (line_at(f->step_s, layers) + (more > 0 ? (double)more * line_at(f->micro_s, layers) : 0)) *
+	out->step_s = (line_at(f->step_s, repeats) + (more > 0 ? (double)more * line_at(f->micro_s, repeats) : 0)) *
 	              evaluator_scale(v);
 	out->folded = f->linear &&
-	              line_at(f->host_s, layers) * (double)c->micro_batches / FLAT_MICRO_BATCHES < out->step_s;
+	              line_at(f->host_s, repeats) * (double)c->micro_batches / FLAT_MICRO_BATCHES < out->step_s;
 	return ST_OK;
 }

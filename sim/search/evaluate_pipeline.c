@@ -9,20 +9,23 @@
 
 /* ---- what micro-batches in flight keep ---- */
 
-static double kept_of_B(const struct block_pieces *b, int end, int64_t layers)
+static double kept_of_B(const struct block_pieces *b, int end, int64_t repeats)
 {
-	return layers == 1 ? b->kept_of_one_layer_B[end] : line_at(b->kept_B[end], layers);
+	return repeats == 1 ? b->kept_of_one_B[end] : line_at(b->kept_B[end], repeats);
 }
 
-static int64_t part_layers(const struct config *c)
+/* Return how often the layers repeat on a stage, and in a part. */
+static int64_t stage_repeats(const struct config *c)
 {
-	return c->model.layers / c->parallel.pipeline / c->parallel.virtual_stages;
+	return model_layer_order(&c->model).repeats / c->parallel.pipeline;
 }
+
+static int64_t part_repeats(const struct config *c) { return stage_repeats(c) / c->parallel.virtual_stages; }
 
 /* Returns the bytes that one micro-batch of one part keeps on the first stage. */
 static double in_flight_B(const struct config *c, const struct block_pieces *b)
 {
-	return kept_of_B(b, END_FIRST, part_layers(c));
+	return kept_of_B(b, END_FIRST, part_repeats(c));
 }
 
 /* Returns the most that the micro-batches in flight keep on the first or the last stage (`end`) of a plan, in bytes;
@@ -35,7 +38,7 @@ static double peak_kept_B(const struct config *c, const struct block_pieces *b, 
 	                                      ? steady
 	                                      : c->micro_batches;
 	const struct schedule_shape s = {p->schedule, p->pipeline, p->virtual_stages, micro_batches, p->expert_overlap};
-	const int64_t layers = part_layers(c), special = end == END_FIRST ? 0 : p->virtual_stages - 1;
+	const int64_t repeats = part_repeats(c), special = end == END_FIRST ? 0 : p->virtual_stages - 1;
 	action_list list = {0};
 	double now_B = 0, most_B = 0;
 	if (schedule_actions(&s, end == END_FIRST ? 0 : p->pipeline - 1, &list, e))
@@ -46,7 +49,7 @@ static double peak_kept_B(const struct config *c, const struct block_pieces *b, 
 			a->chunk == special
 				? end
 				: END_FIRST; /* what a part between keeps comes to the first one from the embedding */
-		double kept_B = kept_of_B(b, of, layers);
+		double kept_B = kept_of_B(b, of, repeats);
 		now_B += a->kind == ACTION_FORWARD ? kept_B : -kept_B;
 		most_B = now_B > most_B ? now_B : most_B;
 	}
@@ -62,8 +65,8 @@ struct memory_pieces {
 	double in_flight; /* micro-batches, of a part each, that were in flight on the first stage */
 };
 
-/* Takes as many stages and micro-batches as a steady order needs. Takes the plan's layers, up to so many that one more
- * changes nothing. */
+/* Takes as many stages and micro-batches as a steady order needs. Repeats the layers as the plan does, up to so often
+ * that once more changes nothing. */
 static void memory_config(const struct config *c, struct config *out)
 {
 	const enum schedule kind = c->parallel.schedule;
@@ -73,12 +76,13 @@ static void memory_config(const struct config *c, struct config *out)
 	                                : 6; /* where little is kept, the peak moves to the end of the
 	                                        warm-up as stages grow in number */
 	const int64_t stages = c->parallel.pipeline < usual ? c->parallel.pipeline : usual, chunks = grouped ? 2 : 1,
-		      layers = c->model.layers / c->parallel.pipeline / c->parallel.virtual_stages;
+		      repeats = part_repeats(c);
 	const int64_t groups = c->micro_batches / c->parallel.pipeline,
 		      least = grouped ? groups * stages : c->micro_batches; /* interleaved schedules go by groups of as
 	                                                                       many as there are stages */
 	pieces_block_config(c, 1, least < 2 * stages ? least : 2 * stages, out);
-	out->model.layers = (layers < STEADY_LAYERS ? layers : STEADY_LAYERS) * chunks * stages;
+	out->model.layers = (repeats < STEADY_REPEATS ? repeats : STEADY_REPEATS) * chunks * stages *
+	                    model_layer_order(&c->model).period;
 	out->train.recompute_layers = c->train.recompute_layers > 0 ? out->model.layers : 0;
 	out->ranks = out->ranks / 2 * stages;
 	out->parallel.pipeline = stages;
@@ -121,24 +125,24 @@ struct stage_end {
 	double slowed_s, reduce_s, optimize_s;
 };
 
-static struct stage_end stage_end_of(const struct short_stage *s, struct line backward_s, int64_t layers)
+static struct stage_end stage_end_of(const struct short_stage *s, struct line backward_s, int64_t repeats)
 {
 	const struct pass_time *backward = &s->pass[ACTION_BACKWARD][0];
 	const double end_s = (double)backward->to_ps * S_PER_PS,
 		     optimizer_s = (double)(s->optimizer_from_ps < 0 ? s->to_ps : s->optimizer_from_ps) * S_PER_PS;
-	return (struct stage_end){end_s - (double)backward->from_ps * S_PER_PS - line_at(backward_s, layers),
+	return (struct stage_end){end_s - (double)backward->from_ps * S_PER_PS - line_at(backward_s, repeats),
 		optimizer_s - end_s, (double)s->to_ps * S_PER_PS - optimizer_s};
 }
 
-static double gathered_s(const struct short_run *run, struct line forward_s, int64_t layers)
+static double gathered_s(const struct short_run *run, struct line forward_s, int64_t repeats)
 {
 	return fmax(0,
-		(double)run->stage[END_FIRST].pass[ACTION_FORWARD][0].to_ps * S_PER_PS - line_at(forward_s, layers));
+		(double)run->stage[END_FIRST].pass[ACTION_FORWARD][0].to_ps * S_PER_PS - line_at(forward_s, repeats));
 }
 
 static enum status measure_data(struct evaluator *v, void *piece, struct error *e)
 {
-	enum { SHORTER = STEADY_LAYERS, LONGER };
+	enum { SHORTER = STEADY_REPEATS, LONGER };
 	struct data_pieces *out = piece;
 	const struct block_pieces *block = pieces_find_block(v, e);
 	struct short_run run[2];
@@ -180,9 +184,9 @@ struct static_pieces {
 	struct line of_B[END_COUNT];
 };
 
-static void static_config(const struct config *c, int64_t layers, struct config *out)
+static void static_config(const struct config *c, int64_t repeats, struct config *out)
 {
-	pieces_data_config(c, layers, out);
+	pieces_data_config(c, repeats, out);
 	pieces_forget_micro_batch(out);
 }
 
@@ -203,12 +207,12 @@ static enum status measure_static(struct evaluator *v, void *piece, struct error
 
 /* A strategy that cuts the optimizer's state also keeps the reduced gradients' part, unless the stack places it inside
  * the whole ones. */
-static double cut_static_B(const struct config *c, const struct block_pieces *b, int end, int64_t layers)
+static double cut_static_B(const struct config *c, const struct block_pieces *b, int end, int64_t repeats)
 {
 	const double shards = (double)state_shards(c);
-	const double part_B = c->stack.shard_inside ? 0 : line_at(b->gradients_B[end], layers) / shards,
-		     cut_B = shards > 1 ? part_B - line_at(b->optimizer_B[end], layers) * (1 - 1 / shards) : 0;
-	return line_at(b->static_B[end], layers) + cut_B;
+	const double part_B = c->stack.shard_inside ? 0 : line_at(b->gradients_B[end], repeats) / shards,
+		     cut_B = shards > 1 ? part_B - line_at(b->optimizer_B[end], repeats) * (1 - 1 / shards) : 0;
+	return line_at(b->static_B[end], repeats) + cut_B;
 }
 
 /* Fills the static memory of either end. */
@@ -216,7 +220,7 @@ static enum status find_static(struct evaluator *v, const struct block_pieces *b
 	struct error *e)
 {
 	const struct config *c = &v->plan;
-	const int64_t layers = c->model.layers / c->parallel.pipeline;
+	const int64_t repeats = stage_repeats(c);
 	const struct static_pieces *whole = NULL;
 	if (c->model.experts > 0) {
 		static_config(c, 1, &v->small);
@@ -225,7 +229,7 @@ static enum status find_static(struct evaluator *v, const struct block_pieces *b
 			return e->status;
 	}
 	for (int s = 0; s < END_COUNT; s++)
-		static_B[s] = whole ? line_at(whole->of_B[s], layers) : cut_static_B(c, b, s, layers);
+		static_B[s] = whole ? line_at(whole->of_B[s], repeats) : cut_static_B(c, b, s, repeats);
 	return ST_OK;
 }
 
@@ -260,14 +264,14 @@ static void pipeline_memory(const struct evaluator *v, const struct block_pieces
 	const struct memory_pieces *mem, const struct data_pieces *d, struct evaluation *out)
 {
 	const struct config *c = &v->plan;
-	const int64_t layers = c->model.layers / c->parallel.pipeline;
+	const int64_t repeats = stage_repeats(c);
 	double peak_B = 0;
 	for (int s = 0; s < END_COUNT; s++) {
 		double kept_B = holds->most_kept_B[s];
 		if (mem && s == END_FIRST)
 			kept_B += unacknowledged_B(c, b, mem, kept_B);
 		peak_B = fmax(peak_B, fmax((mem ? mem->passing_B[s] : 0) + kept_B + holds->static_B[s],
-					      d ? line_at(d->least_B[s], layers) : 0));
+					      d ? line_at(d->least_B[s], repeats) : 0));
 	}
 	evaluator_set_memory(v, peak_B, out);
 }
@@ -343,7 +347,7 @@ static enum status measure_walk(struct evaluator *v, void *piece, struct error *
 static const double *find_walk(struct evaluator *v, const struct block_pieces *b, struct error *e)
 {
 	const struct parallel *p = &v->plan.parallel;
-	const int64_t layers = part_layers(&v->plan);
+	const int64_t repeats = part_repeats(&v->plan);
 	struct pipeline *w = &v->walk;
 	memset(w, 0, sizeof *w);
 	w->shape.kind = p->schedule; /* member by member: padding is hashed too */
@@ -352,12 +356,12 @@ static const double *find_walk(struct evaluator *v, const struct block_pieces *b
 	w->shape.micro_batches = v->plan.micro_batches;
 	for (int k = 0; k < PASS_COUNT; k++) {
 		const struct line *begin_s = &b->begin_s[END_FIRST][k], *steady_s = &b->steady_s[END_FIRST][k];
-		w->begin_s[0][k] = line_at(*begin_s, layers);
-		w->steady_s[0][k] = line_at(*steady_s, layers);
-		w->begin_s[1][k] = begin_s->per_layer * (double)layers;
-		w->steady_s[1][k] = steady_s->per_layer * (double)layers;
-		w->begin_s[2][k] = line_at(b->begin_s[END_LAST][k], layers);
-		w->steady_s[2][k] = line_at(b->steady_s[END_LAST][k], layers);
+		w->begin_s[0][k] = line_at(*begin_s, repeats);
+		w->steady_s[0][k] = line_at(*steady_s, repeats);
+		w->begin_s[1][k] = begin_s->each * (double)repeats;
+		w->steady_s[1][k] = steady_s->each * (double)repeats;
+		w->begin_s[2][k] = line_at(b->begin_s[END_LAST][k], repeats);
+		w->steady_s[2][k] = line_at(b->steady_s[END_LAST][k], repeats);
 	}
 	v->shape.config = v->plan;
 	v->shape.mesh = mesh_of(&v->plan);
@@ -379,14 +383,13 @@ static void compose(const struct evaluator *v, const struct block_pieces *b, con
 {
 	const struct config *c = &v->plan;
 	const struct parallel *p = &c->parallel;
-	const int64_t layers = c->model.layers / p->pipeline, part = layers / p->virtual_stages,
-		      chunks = p->virtual_stages;
+	const int64_t repeats = stage_repeats(c), part = part_repeats(c), chunks = p->virtual_stages;
 	const double stages = (double)p->pipeline, scale = evaluator_scale(v), message_s = v->walk.message_s[0],
-		     host_s = (double)c->micro_batches * line_at(b->host_s, layers),
+		     host_s = (double)c->micro_batches * line_at(b->host_s, repeats),
 		     tax = v->rates.link_engines ? 0 : c->stack.overlap_tax;
 	out->folded = b->linear;
 	for (int s = 0; s < END_COUNT; s++) {
-		const double comm_s = d->comm_s[s].per_layer *
+		const double comm_s = d->comm_s[s].each *
 		                      (double)part /* of a part with neither table: on either stage all but one */,
 			     cover_s = line_at(b->steady_s[s][ACTION_BACKWARD], part) * stages;
 		/* While an earlier part's reductions move, messages of the actions beside them take longer. */
@@ -397,10 +400,10 @@ static void compose(const struct evaluator *v, const struct block_pieces *b, con
 		const double each_s = line_at(d->slowed_s[END_FIRST], part) + d->message_s - message_s,
 			     slowed_s = line_at(d->slowed_s[END_LAST], part) +
 		                        (s == END_FIRST ? (stages - 1) * each_s : 0);
-		const double reduce_s = line_at(d->reduce_s[s], p->overlap ? part : layers) + further_s +
+		const double reduce_s = line_at(d->reduce_s[s], p->overlap ? part : repeats) + further_s +
 		                        (p->overlap ? backlog_s(comm_s, cover_s, chunks) : 0);
 		const double end_s = (line_at(d->gathered_s, part) + ends_s[s] + slowed_s + earlier_s + reduce_s +
-					     line_at(d->optimize_s[s], layers)) *
+					     line_at(d->optimize_s[s], repeats)) *
 		                     scale;
 		if (end_s <= out->step_s)
 			continue;

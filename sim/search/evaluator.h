@@ -2,7 +2,8 @@
  * ways to put a plan together.
  *
  * Pieces are measured on short programs with the program builder, the prices and the engine of the full prediction
- * (sim/engine/predict.h). Each figure is a line over the layers of a part of the model.
+ * (sim/engine/predict.h). Each figure is a line over the layers of a part of the model: over their repeats, which are
+ * layers where all are alike.
  */
 #ifndef STEPSIM_SIM_EVALUATOR_H
 #define STEPSIM_SIM_EVALUATOR_H
@@ -12,10 +13,10 @@
 #include "sim/search/pipeline_walk.h"
 
 struct line {
-	double base, per_layer; /* value = base + per_layer x layers */
+	double base, each; /* value = base + each x repeats of the layers (struct layer_order) */
 };
-double line_at(struct line l, int64_t layers);
-/* Returns the line through value a at `from` layers and value b at one layer more. */
+double line_at(struct line l, int64_t repeats);
+/* Returns the line through value a at `from` repeats and value b at one more. */
 struct line line_through(int64_t from, double a, double b);
 
 /* A stage's times for a micro-batch and the memory that it keeps of one, without data parallelism. */
@@ -24,8 +25,8 @@ struct block_pieces {
 	 * steady_s: in any other. */
 	struct line begin_s[END_COUNT][PASS_COUNT], steady_s[END_COUNT][PASS_COUNT];
 	struct line host_s;            /* the host thread issues a micro-batch */
-	struct line kept_B[END_COUNT]; /* each micro-batch in flight keeps, with two layers or more */
-	double kept_of_one_layer_B[END_COUNT];
+	struct line kept_B[END_COUNT]; /* each micro-batch in flight keeps, with two repeats or more */
+	double kept_of_one_B[END_COUNT];
 	struct line static_B[END_COUNT], gradients_B[END_COUNT],
 		optimizer_B[END_COUNT]; /* the latter two: of static_B */
 	bool linear;                    /* the host thread is ahead, and nothing else bends the lines */
@@ -60,7 +61,7 @@ const void *evaluator_find_config(struct evaluator *v, piece_measure *measure, s
 
 #define S_PER_PS 1e-12
 /* So many, and one more, share buffers and overlap as any number does; one alone may not. */
-#define STEADY_LAYERS 2
+#define STEADY_REPEATS 2
 #define SHORT_MICRO_BATCHES \
 	3 /* the first accumulates nothing, the last one's gradients may be completed: the one between is steady */
 
@@ -95,9 +96,9 @@ void pieces_forget_buckets(struct config *c);
 void pieces_forget_micro_batch(struct config *c);
 /* Returns the fewest replicas of a stage whose ranks can share its experts: 1 without experts. */
 int64_t pieces_replicas(const struct config *c);
-/* Fills the config of two stages without data parallelism, or with it. `layers`: of each stage. */
-void pieces_block_config(const struct config *c, int64_t layers, int64_t micro_batches, struct config *out);
-void pieces_data_config(const struct config *c, int64_t layers, struct config *out);
+/* Fills the config of two stages without data parallelism, or with it. `repeats`: of the layers, on each stage. */
+void pieces_block_config(const struct config *c, int64_t repeats, int64_t micro_batches, struct config *out);
+void pieces_data_config(const struct config *c, int64_t repeats, struct config *out);
 /* Returns the block pieces of v->plan. NULL: failed, as e says. */
 const struct block_pieces *pieces_find_block(struct evaluator *v, struct error *e);
 
@@ -113,8 +114,8 @@ void evaluator_set_memory(const struct evaluator *v, double peak_B, struct evalu
 enum status evaluate_pipeline(struct evaluator *v, struct evaluation *out, struct error *e);
 enum status evaluate_flat(struct evaluator *v, struct evaluation *out, struct error *e);
 
-/* Returns the layers of the shorter of the two programs that a plan without a pipeline is measured on. A plan of fewer
- * layers does not fold. */
-int64_t flat_layers(const struct config *c);
+/* Returns the repeats of the shorter of the two programs that a plan without a pipeline is measured on. A plan of fewer
+ * does not fold. */
+int64_t flat_repeats(const struct config *c);
 
 #endif

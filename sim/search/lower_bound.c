@@ -25,6 +25,8 @@ struct passes { /* of one micro-batch on one rank */
 	double backward_work_s; /* of the backward pass: the compute lane works */
 };
 
+/* A layer here is the layers that repeat (struct layer_order): of a part that has so many layers, any so many that
+ * follow one another are of the same kinds. */
 struct layer_bound {
 	struct passes layer, head;
 	double host_s; /* the host thread launches a layer of a micro-batch */
@@ -171,13 +173,15 @@ static enum status run_layers(const struct evaluator *v, struct bound_run *out, 
 	return st;
 }
 
-/* Fills the config of so many layers without a pipeline, on so few replicas as share the experts. */
-static void short_config(const struct config *c, int64_t layers, struct config *out)
+/* Fills the config of layers that repeat so often, without a pipeline, on so few replicas as share the experts. */
+static void short_config(const struct config *c, int64_t repeats, struct config *out)
 {
 	struct parallel *p = &out->parallel;
+	const int64_t layers = repeats * model_layer_order(&c->model).period;
 	*out = *c;
 	out->model.layers = layers;
 	out->model.first_dense_layers = 0;
+	out->model.mtp_layers = 0; /* they count as nothing */
 	out->train.recompute_layers = c->train.recompute == REC_NONE ? 0 : layers;
 	out->micro_batches = 1;
 	p->strategy = STRAT_NONE;
@@ -190,7 +194,7 @@ static void short_config(const struct config *c, int64_t layers, struct config *
 	out->ranks = p->tensor * p->context * p->data;
 }
 
-#define SHORT_LAYERS 2
+#define SHORT_REPEATS 2
 
 static enum status measure_layer(struct evaluator *v, void *piece, struct error *e)
 {
@@ -200,7 +204,7 @@ static enum status measure_layer(struct evaluator *v, void *piece, struct error 
 	double layer_B[2];          /* of each */
 	for (int twice = 0; twice < 2; twice++) {
 		for (int k = 0; k < 2; k++) {
-			short_config(&v->plan, SHORT_LAYERS + k, small);
+			short_config(&v->plan, SHORT_REPEATS + k, small);
 			small->train.micro_batch *= 1 + twice;
 			small->train.global_batch *= 1 + twice;
 			small->data.bytes *= 1 + (uint64_t)twice;
@@ -248,7 +252,7 @@ static enum status measure_comm(struct evaluator *v, void *piece, struct error *
 	struct bound_run run[2];        /* layers */
 	for (int again = 0; again < 2; again++) {
 		for (int k = 0; k < 2; k++) {
-			short_config(&v->plan, SHORT_LAYERS + k, small);
+			short_config(&v->plan, SHORT_REPEATS + k, small);
 			small->parallel.strategy = p->strategy;
 			small->parallel.data = p->data;
 			small->parallel.shard = p->shard;
@@ -297,12 +301,14 @@ static struct passes stage_work(const struct passes *layer, const struct passes 
 	return w;
 }
 
-/* Returns the layers of a part that are bounded: those behind the leading ones of the model. */
-static int64_t part_layers(const struct config *c, int64_t leading, int64_t stage, int64_t chunk)
+/* Returns how often layers repeat in a part behind the leading ones of the model. */
+static int64_t part_layers(const struct config *c, const struct layer_order *o, int64_t stage, int64_t chunk)
 {
 	const struct stage_part part = stage_part(c, stage, chunk);
-	const int64_t here = leading - part.first;
-	return here <= 0 ? part.layers : here < part.layers ? part.layers - here : 0;
+	const int64_t here = o->leading - part.first, layers = here <= 0            ? part.layers
+	                                                       : here < part.layers ? part.layers - here
+	                                                                            : 0;
+	return layers / o->period;
 }
 
 static struct schedule_shape shape_of(const struct config *c)
@@ -318,7 +324,8 @@ static double pipeline_s(const struct config *c, const struct passes *layer, con
 	const struct parallel *p = &c->parallel;
 	const bool parted = schedule_splits_backward(p->schedule) && p->pipeline > 1;
 	const struct schedule_shape shape = shape_of(c);
-	const int64_t head_at = stages_head(c), leading = model_leading_layers(&c->model);
+	const struct layer_order o = model_layer_order(&c->model);
+	const int64_t head_at = stages_head(c);
 	const double micros = (double)c->micro_batches;
 	double before_s = 0, most_s = 0;
 	struct passes shorter = *layer;
@@ -331,10 +338,10 @@ static double pipeline_s(const struct config *c, const struct passes *layer, con
 	for (int64_t s = 0; s < p->pipeline; s++) {
 		int64_t layers = 0, parts = 0;
 		for (int64_t chunk = 0; chunk < p->virtual_stages; chunk++) {
-			layers += part_layers(c, leading, s, chunk);
-			parts += p->pipeline > 1 && part_layers(c, leading, s, chunk) > 0;
+			layers += part_layers(c, &o, s, chunk);
+			parts += p->pipeline > 1 && part_layers(c, &o, s, chunk) > 0;
 		}
-		const int64_t begin = part_layers(c, leading, s, 0);
+		const int64_t begin = part_layers(c, &o, s, 0);
 		const struct passes w = stage_work(layer, s == head_at ? head : NULL, layers, parts),
 				    first = stage_work(layer, NULL, begin, begin > 0);
 		most_s = fmax(most_s, before_s + passes_s(&w, micros, (double)schedule_weights_within(&shape, s)));
@@ -345,11 +352,14 @@ static double pipeline_s(const struct config *c, const struct passes *layer, con
 	return most_s;
 }
 
-/* Returns the time in which the host thread of the longest stage launches its layers' passes. */
+/* Returns the time in which the host thread of the longest stage launches its layers' passes. Each of its parts may
+ * have period - 1 layers beside those that repeat. */
 static double host_s(const struct config *c, double layer_s)
 {
-	const int64_t stages = c->parallel.pipeline, layers = c->model.layers - model_leading_layers(&c->model);
-	return (double)((layers + stages - 1) / stages * c->micro_batches) * layer_s;
+	const struct layer_order o = model_layer_order(&c->model);
+	const int64_t stages = c->parallel.pipeline, layers = (c->model.layers - o.leading + stages - 1) / stages,
+		      repeats = (layers - (c->parallel.virtual_stages - 1) * (o.period - 1)) / o.period;
+	return repeats > 0 ? (double)(repeats * c->micro_batches) * layer_s : 0;
 }
 
 /* Returns the least memory of the first stage. Its parts all count with the layers of its smallest one, and keep the
@@ -361,11 +371,11 @@ static double memory_B(const struct config *c, const struct machine *m, double k
 	const struct mesh mesh = mesh_of(c);
 	const double chunks = (double)p->virtual_stages,
 		     in_flight = p->pipeline == 1 ? 1 : (double)schedule_first_in_flight(&shape) / chunks;
-	const int64_t leading = model_leading_layers(&c->model);
+	const struct layer_order o = model_layer_order(&c->model);
 	struct result_memory mem = {0};
-	double layers = (double)part_layers(c, leading, 0, 0);
+	double layers = (double)part_layers(c, &o, 0, 0);
 	for (int64_t chunk = 1; chunk < p->virtual_stages; chunk++)
-		layers = fmin(layers, (double)part_layers(c, leading, 0, chunk));
+		layers = fmin(layers, (double)part_layers(c, &o, 0, chunk));
 	summary_overhead(c, &mesh, m, &mem);
 	return layers * chunks * (static_B + in_flight * kept_B) + (double)mem.overhead_B;
 }
@@ -376,8 +386,8 @@ enum status lower_bound_of(struct evaluator *v, const struct config *c, struct p
 	const int64_t layers = c->model.layers, per = v->m->devices_per_node;
 	struct comm_bound comm = {.layer_s = 0};
 	*out = (struct plan_lower_bound){0};
-	const int64_t leading = model_leading_layers(&c->model);
-	if (leading < 0) /* nothing is bounded */
+	const struct layer_order o = model_layer_order(&c->model);
+	if (o.period == 0) /* nothing is bounded */
 		return ST_OK;
 	v->plan = *c;
 	const struct layer_bound *found = find_layer(v, c->train.recompute, e);
@@ -388,9 +398,9 @@ enum status lower_bound_of(struct evaluator *v, const struct config *c, struct p
 		const struct layer_bound *plain = find_layer(v, REC_NONE, e);
 		if (!plain)
 			return e->status;
-		/* The builder decides which stage recomputes. With a pipeline, or where the first layers differ, all
-		 * layers count with the shorter time and the smaller memory of the two kinds. */
-		const bool known = p->pipeline == 1 && leading == 0;
+		/* The builder decides which stage recomputes. With a pipeline, or where layers differ, all layers count
+		 * with the shorter time and the smaller memory of the two kinds. */
+		const bool known = p->pipeline == 1 && o.leading == 0 && o.period == 1;
 		const double again = known ? (double)c->train.recompute_layers / (double)layers : 0,
 			     small = known ? again : 1;
 		double *own_s = own.layer.pass_s;

@@ -38,9 +38,9 @@ struct plan_lower_bound {
 	double step_s, memory_B; /* memory_B: of one rank of the first stage */
 };
 
-/* Fills the bounds of a resolved config on the evaluator's machine; 0 for models whose layers differ, but for dense
- * ones before those with experts, which count as nothing. The evaluator keeps the bounds of layers and collectives that
- * were found. Fails with ST_RUN when memory is short. */
+/* Fills the bounds of a resolved config on the evaluator's machine; 0 for models whose layers do not repeat (struct
+ * layer_order). Leading layers, those left over in a part and mtp_layers count as nothing. The evaluator keeps the
+ * bounds of layers and collectives that were found. Fails with ST_RUN when memory is short. */
 enum status lower_bound_of(struct evaluator *v, const struct config *c, struct plan_lower_bound *out, struct error *e);
 
 #endif

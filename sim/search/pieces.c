@@ -1,22 +1,24 @@
-/* Short programs, and the pieces of a stage: measured on two stages with one and two layers each. */
+/* Short programs, and the pieces of a stage: measured on two stages with their layers once and twice. */
 #include "sim/search/evaluator.h"
 
 #include "step/inputs.h"
 #include "step/layout.h"
 #include "step/stages.h"
 
-double line_at(struct line l, int64_t layers) { return l.base + l.per_layer * (double)layers; }
+double line_at(struct line l, int64_t repeats) { return l.base + l.each * (double)repeats; }
 
 struct line line_through(int64_t from, double a, double b) { return (struct line){a - (double)from * (b - a), b - a}; }
 
 /* ---- short programs ---- */
 
-static void two_stages(const struct config *c, int64_t layers, int64_t micro_batches, struct config *out)
+static void two_stages(const struct config *c, int64_t repeats, int64_t micro_batches, struct config *out)
 {
+	const int64_t layers = 2 * repeats * model_layer_order(&c->model).period;
 	*out = *c;
-	out->model.layers = 2 * layers;
+	out->model.layers = layers;
 	out->model.first_dense_layers = 0;
-	out->train.recompute_layers = c->train.recompute_layers > 0 ? 2 * layers : 0;
+	out->model.mtp_layers = 0;
+	out->train.recompute_layers = c->train.recompute_layers > 0 ? layers : 0;
 	out->micro_batches = micro_batches;
 	out->train.global_batch = micro_batches * c->train.micro_batch * c->parallel.data;
 	out->parallel.pipeline = 2;
@@ -47,9 +49,9 @@ int64_t pieces_replicas(const struct config *c)
 	return replicas;
 }
 
-void pieces_block_config(const struct config *c, int64_t layers, int64_t micro_batches, struct config *out)
+void pieces_block_config(const struct config *c, int64_t repeats, int64_t micro_batches, struct config *out)
 {
-	two_stages(c, layers, micro_batches, out);
+	two_stages(c, repeats, micro_batches, out);
 	struct parallel *p = &out->parallel;
 	p->strategy = STRAT_NONE;
 	p->data = p->shard = pieces_replicas(c);
@@ -60,9 +62,9 @@ void pieces_block_config(const struct config *c, int64_t layers, int64_t micro_b
 	out->ranks = 2 * p->tensor * p->context * p->data;
 }
 
-void pieces_data_config(const struct config *c, int64_t layers, struct config *out)
+void pieces_data_config(const struct config *c, int64_t repeats, struct config *out)
 {
-	two_stages(c, layers, 1, out);
+	two_stages(c, repeats, 1, out);
 	out->ranks = 2 * c->parallel.tensor * c->parallel.context * c->parallel.data;
 }
 
@@ -199,8 +201,8 @@ static enum status measure_times(struct evaluator *v, struct block_pieces *out, 
 /* Measures the memory that a third micro-batch adds to two, all in flight at once. */
 static enum status measure_kept(struct evaluator *v, struct block_pieces *out, struct error *e)
 {
-	double kept_B[END_COUNT][STEADY_LAYERS + 1];
-	for (int n = 0; n <= STEADY_LAYERS; n++) {
+	double kept_B[END_COUNT][STEADY_REPEATS + 1];
+	for (int n = 0; n <= STEADY_REPEATS; n++) {
 		struct short_run run[2];
 		for (int i = 0; i < 2; i++) {
 			pieces_block_config(&v->plan, n + 1, 2 + i, &v->small);
@@ -212,8 +214,8 @@ static enum status measure_kept(struct evaluator *v, struct block_pieces *out, s
 			kept_B[s][n] = run[1].stage[s].peak_B - run[0].stage[s].peak_B;
 	}
 	for (int s = 0; s < END_COUNT; s++) {
-		out->kept_of_one_layer_B[s] = kept_B[s][0];
-		out->kept_B[s] = line_through(STEADY_LAYERS, kept_B[s][STEADY_LAYERS - 1], kept_B[s][STEADY_LAYERS]);
+		out->kept_of_one_B[s] = kept_B[s][0];
+		out->kept_B[s] = line_through(STEADY_REPEATS, kept_B[s][STEADY_REPEATS - 1], kept_B[s][STEADY_REPEATS]);
 	}
 	return ST_OK;
 }

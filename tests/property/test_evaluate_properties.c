@@ -26,6 +26,23 @@ static const char *const models[] = {"layers: 24, hidden: 4096, heads: 32, vocab
 	"layers: 16, hidden: 6144, heads: 48, vocab: 51200, seq_len: 2048, tied_embeddings: false",
 	"layers: 16, hidden: 8192, heads: 64, kv_heads: 8, ffn_hidden: 28672, vocab: 128256, seq_len: 4096, mlp: "
 	"swiglu, norm: rmsnorm, position: rope, bias: false, tied_embeddings: false",
+	/* windows in five of six layers, as in Gemma 3 */
+	"layers: 36, hidden: 2560, heads: 8, kv_heads: 4, head_dim: 256, ffn_hidden: 10240, vocab: 65536, seq_len: 4096, "
+	"mlp: geglu, norm: rmsnorm, position: rope, bias: false, qk_norm: head, branch_norm: sandwich, "
+	"sliding_window: 1024, global_attention_every: 6",
+	/* in every other layer, as in gpt-oss */
+	"layers: 24, hidden: 2880, heads: 64, kv_heads: 8, head_dim: 64, ffn_hidden: 2880, vocab: 65536, seq_len: 4096, "
+	"mlp: swiglu, norm: rmsnorm, position: rope, bias: false, tied_embeddings: false, sliding_window: 128, "
+	"global_attention_every: 2, experts: 16, experts_per_token: 4",
+	/* experts in every other layer, chunks and rope in three of four, as in Llama 4 Maverick */
+	"layers: 36, hidden: 2048, heads: 16, kv_heads: 8, ffn_hidden: 6144, moe_ffn_hidden: 2048, vocab: 65536, "
+	"seq_len: 4096, mlp: swiglu, norm: rmsnorm, position: rope, bias: false, tied_embeddings: false, "
+	"sliding_window: 1024, window_kind: chunked, global_attention_every: 4, no_rope_every: 4, moe_layer_freq: 2, "
+	"experts: 16, experts_per_token: 1, shared_experts: 1",
+	/* dense layers first, and a further token, as in GLM-4.5 */
+	"layers: 18, hidden: 2048, heads: 32, kv_heads: 8, head_dim: 128, ffn_hidden: 6144, moe_ffn_hidden: 1408, "
+	"vocab: 65536, seq_len: 4096, mlp: swiglu, norm: rmsnorm, position: rope, bias: false, tied_embeddings: "
+	"false, experts: 32, experts_per_token: 4, shared_experts: 1, first_dense_layers: 2, mtp_layers: 1",
 	"layers: 16, hidden: 4096, heads: 32, kv_heads: 8, ffn_hidden: 14336, vocab: 32000, seq_len: 4096, mlp: "
 	"swiglu, norm: rmsnorm, position: rope, bias: false, tied_embeddings: false, experts: 8, experts_per_token: 2",
 	"layers: 24, hidden: 2048, heads: 32, kv_heads: 8, ffn_hidden: 768, vocab: 151936, seq_len: 4096, mlp: "
@@ -33,7 +50,8 @@ static const char *const models[] = {"layers: 24, hidden: 4096, heads: 32, vocab
 	"layers: 18, hidden: 2048, heads: 16, ffn_hidden: 8192, vocab: 102400, seq_len: 4096, mlp: swiglu, "
 	"norm: rmsnorm, position: rope, bias: false, tied_embeddings: false, experts: 64, experts_per_token: 6, "
 	"shared_experts: 2, moe_ffn_hidden: 1408, first_dense_layers: 2"};
-#define DENSE 3 /* of the models */
+#define DENSE 4   /* of the models */
+#define FURTHER 6 /* the one that predicts a further token */
 static const char *const stacks[] = {"megatron-core", "pytorch-ddp", "megatron-deepspeed", "pytorch-fsdp", "nanotron"};
 
 static void random_plan(unsigned system, char *text, size_t size, int64_t *ranks)
@@ -45,7 +63,11 @@ static void random_plan(unsigned system, char *text, size_t size, int64_t *ranks
 		       schedule = pipeline > 1 ? random_below(4) : 1, micro = 1u << random_below(2);
 	static const char *const recompute[] = {"none", "full", "selective, recompute_modules: [layernorm, core_attn]",
 		"selective, recompute_modules: [mlp, layernorm, core_attn]"};
-	const unsigned model = random_below(COUNT(models)),
+	const char *const strategy = data == 1      ? "none"
+	                             : pipeline > 1 ? pipelined[random_below(2)]
+	                                            : flat[random_below(4)];
+	const unsigned any = random_below(COUNT(models)),
+		       model = any == FURTHER && (schedule == 3 || strcmp(strategy, "fsdp") == 0) ? any + 1 : any,
 		       expert = model < DENSE ? 1 : 1u << random_below(4), /* of at most the stage's ranks */
 		experts = expert <= tensor * data ? expert : tensor * data;
 	const unsigned virtual = schedule == 2 ? 2 : 1,
@@ -58,11 +80,8 @@ static void random_plan(unsigned system, char *text, size_t size, int64_t *ranks
 		"parallel: {strategy: %s, tensor: %u, sequence_parallel: %s, pipeline: %u, virtual_stages: %u, "
 		"schedule: %s, overlap: %s, expert: %u}\n",
 		models[model], stacks[random_below(5)], micro, micro * data * micros,
-		recompute[random_below(model < DENSE ? 4 : 3)],
-		data == 1      ? "none"
-		: pipeline > 1 ? pipelined[random_below(2)]
-			       : flat[random_below(4)],
-		tensor, tensor > 1 && random_below(2) ? "true" : "false", pipeline, virtual, schedules[schedule],
+		recompute[random_below(model < DENSE ? 4 : 3)], strategy, tensor,
+		tensor > 1 && random_below(2) ? "true" : "false", pipeline, virtual, schedules[schedule],
 		data == 1 || random_below(3) ? "true" : "false", experts);
 }
 

@@ -48,8 +48,19 @@ static void random_problem(struct problem *p)
 	static const char *const strategies[] = {"ddp", "zero1", "zero2", "fsdp"},
 				 *const recomputes[] = {"none", "full"},
 				 *const attentions[] = {"flash", "flash", "flash", "naive"};
+	/* layers that are alike, or that repeat in some order; the last is left out where it is refused */
+	static const char *const orders[] = {"", "", ", experts: 8, experts_per_token: 2",
+		", experts: 8, experts_per_token: 2, first_dense_layers: 1",
+		", experts: 8, experts_per_token: 2, moe_layer_freq: 2",
+		", sliding_window: 512, global_attention_every: 2",
+		", sliding_window: 512, window_kind: chunked, global_attention_every: 2, no_rope_every: 2, experts: 8, "
+		"experts_per_token: 2, moe_layer_freq: 2",
+		", mtp_layers: 1"};
+	const char *const strategy = pick(strategies, 4);
+	const bool tied = below(2);
+	const char *const order = pick(orders, tied || strcmp(strategy, "fsdp") == 0 ? 7 : 8);
 	const unsigned per_node = 1u << below(3), nodes = per_node == 1 ? 1 + below(2) : 1, heads = 8u << below(3),
-		       layers = 2 + below(3);
+		       layers = strstr(order, "every: 2") || strstr(order, "freq: 2") ? 4 : 2 + below(3);
 	struct error e = {0};
 	/* what makes the larger problems large; held keys are a part of the search as well */
 	static const uint32_t holds[] = {1u << PLAN_SCHEDULE | 1u << PLAN_RECOMPUTE,
@@ -64,13 +75,10 @@ static void random_problem(struct problem *p)
 		"train: {stack: %s, dtype: %s, micro_batch: 1, global_batch: %lld, recompute: %s, attention: %s}\n"
 		"parallel: {strategy: %s}\n"
 		"cluster: {system: \"%s\", nodes: %u}\n",
-		layers, 128 * heads, heads, 1024 * (8 + below(24)), 1024u << below(2), below(2) ? "true" : "false",
-		below(2) ? "swiglu" : "gelu",
-		below(3)   ? ""
-		: below(2) ? ", experts: 8, experts_per_token: 2"
-			   : ", experts: 8, experts_per_token: 2, first_dense_layers: 1",
-		pick(stacks, 4), strstr(p->line, "v100") ? "fp16" : "bf16", (long long)p->ranks * (1 + below(2)),
-		pick(recomputes, 2), pick(attentions, 4), pick(strategies, 4), p->line, nodes);
+		layers, 128 * heads, heads, 1024 * (8 + below(24)), 1024u << below(2), tied ? "true" : "false",
+		below(2) ? "swiglu" : "gelu", order, pick(stacks, 4), strstr(p->line, "v100") ? "fp16" : "bf16",
+		(long long)p->ranks * (1 + below(2)), pick(recomputes, 2), pick(attentions, 4), strategy, p->line,
+		nodes);
 	if (config_parse(p->text, strlen(p->text), "problem", NULL, 0, &p->config, &e) ||
 		machine_load(p->line, nodes, 0, &p->machine, &e))
 		die(p, &e);

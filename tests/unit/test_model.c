@@ -422,6 +422,37 @@ static void test_flop(void)
 	CU_ASSERT_DOUBLE_EQUAL(model_flop_per_token(&m) / (6.0 * n + 12.0 * 96 * 12288 * 2048), 1.0, 1e-14);
 }
 
+static void check_repeats(const struct model *m, int64_t leading, int64_t period, int64_t repeats, int64_t rest)
+{
+	const struct layer_order o = model_layer_order(m);
+	CU_ASSERT(o.leading == leading && o.period == period && o.repeats == repeats && o.rest == rest);
+}
+
+static void test_layer_order(void)
+{
+	struct model m = {.layers = 12, .seq_len = 4096, .position = POS_ROPE, .causal = true, .sliding_window = 4096};
+	check_repeats(&m, 0, 1, 12, 0);
+	m.sliding_window = 512;
+	m.global_attention_every = 6; /* Gemma 3: five windows, one layer that sees all */
+	m.layers = 62;
+	check_repeats(&m, 0, 6, 10, 2);
+	m.layers = 11; /* no two whole times */
+	check_repeats(&m, 0, 0, 0, 0);
+	m.layers = 48; /* Llama 4 Maverick: experts in every 2nd layer, one of four sees all and has no rope */
+	m.global_attention_every = m.no_rope_every = 4;
+	m.experts = 128;
+	m.moe_layer_freq = 2;
+	check_repeats(&m, 0, 4, 12, 0);
+	m = (struct model){.layers = 61,
+		.seq_len = 4096,
+		.sliding_window = 4096,
+		.experts = 256,
+		.first_dense_layers = 3};
+	check_repeats(&m, 3, 1, 58, 0); /* DeepSeek-V3 */
+	m.mtp_layers = 1;
+	check_repeats(&m, 3, 1, 58, 0);
+}
+
 UNIT_MAIN("model", {"published counts", test_published_counts}, {"MPT by length", test_mpt_by_length},
 	{"order of a GPT", test_order_of_gpt}, {"order of a BERT", test_order_of_bert},
 	{"patches and classes", test_vit}, {"diffusion", test_dit}, {"further tokens", test_further_tokens},
@@ -429,4 +460,4 @@ UNIT_MAIN("model", {"published counts", test_published_counts}, {"MPT by length"
 	{"bias switches", test_bias_switches}, {"adapters", test_adapters}, {"experts", test_experts},
 	{"capacity", test_capacity}, {"tensor-parallel parts", test_tensor_parts},
 	{"shared heads of keys", test_shared_kv_heads}, {"padded vocabulary", test_padded_vocabulary},
-	{"FLOP a token", test_flop})
+	{"FLOP a token", test_flop}, {"the order of layers", test_layer_order})
