@@ -214,8 +214,9 @@ No GPU was at hand: all GPU runs below were made by others.
 No constant was ever fitted to these runs. But some choices were made with their errors in view:
 traffic of compiled PyTorch, products of B200, B300, GB200, L40, GH200 and TPUs, fp32 on a V100,
 whose time of a step XLA takes, what its collectives cost on GPUs and TPUs, whose host time of an op
-Megatron and eager PyTorch take, words of software, gradients and losses of NVIDIA's recipes.
-`first` is the blind figure.
+Megatron and eager PyTorch take, words of software, gradients and losses of NVIDIA's recipes, formats
+of gradients under Megatron-Core, DeepEP's exchanges, launches of experts. `first` is the blind
+figure.
 
 By what the source prints. A run of your own is complete, as far as you know what you ran:
 
