@@ -302,6 +302,14 @@ static void test_yaml(void)
 	check(KEY_train_recompute, "full");
 	import_free(&im);
 
+	take("base_model: Qwen/Qwen3-30B-A3B-Base\nsequence_len: 4096\nmicro_batch_size: 2\n", "axolotl");
+	check(KEY_model_preset, "qwen3-30b-a3b");
+	check(KEY_train_expert_loop, "true");
+	import_free(&im);
+	take("base_model: Qwen/Qwen3-8B\nsequence_len: 4096\nmicro_batch_size: 2\n", "axolotl");
+	CU_ASSERT_FALSE(import_has(&im, KEY_train_expert_loop));
+	import_free(&im);
+
 	take("base_model: someone/Meta-Llama-3-8B\nsequence_len: 4096\nmicro_batch_size: 2\n"
 	     "gradient_accumulation_steps: 4\nbf16: auto\nadapter: lora\ndeepspeed: ds/zero3_bf16.json\n"
 	     "optimizer: adamw_bnb_8bit\ndatasets:\n  - path: a\n  - path: b\n",
