@@ -1,19 +1,23 @@
 #!/usr/bin/env python3
-"""Compares steps over several hosts: PyTorch's DDP over gloo, stepsim executed, stepsim predicted for both.
+"""Compares steps over several hosts: PyTorch's DDP and FSDP over gloo, stepsim executed, stepsim predicted for both.
 
     bash scripts/testbed.sh tests/testbed/two.yaml python3 scripts/compare_pytorch_hosts.py \\
             tests/testbed/medium.yaml --hosts h1:1,h2:1 --out build/pytorch [--set KEY=VALUE ...]
             [--buckets 1,4,16,64] [--steps 5] [--python /usr/bin/python3] [--keep] [--docs]
 
-It is started on the first of the hosts, which mpirun reaches; --out is a folder that all of them see. Each rank has the
-model of compare_pytorch.py and one thread a core. Three profiles are written: stepsim's own; one with PyTorch's
-products; one with all of PyTorch's times on a rank without peers: products, the rest of forward and backward, and the
-optimizer. The network's times are stepsim's in all of them: gloo's collectives are not measured alone.
---docs writes the table of docs/clusters.md. Exit codes: 0 done; 1 no PyTorch, or a failed run; 2 a wrong config; 3 a goal is missed.
+It is started on the first of the hosts, which mpirun reaches; --out is a folder that all of them see, and so is the
+Python. Each rank has the model of compare_pytorch.py and one thread a core. Profiles are written: stepsim's own; one
+with PyTorch's products; one with all of PyTorch's times on a rank without peers: products, the rest of forward and
+backward, and the optimizer; one with gloo's collectives, too, alone and beside products. Where PyTorch has fully_shard (2.6 and
+later; Debian's is 1.13), FSDP's step is compared, too: its units are the blocks. Over gloo it waits for each collective,
+so that it is stepsim's fsdp with prefetch 0; its copies are measured on a rank without peers.
+--docs writes the tables of docs/clusters.md. Exit codes: 0 done; 1 no PyTorch, or a failed run; 2 a wrong config; 3 a
+goal is missed.
 """
 
 import argparse
 import json
+import math
 import os
 import re
 import shutil
@@ -28,6 +32,10 @@ import compare_pytorch as single
 HERE = os.path.abspath(__file__)
 GOALS = {"PyTorch's step, worst": 10, "best bucket, stepsim": 5, "best bucket, PyTorch": 5}
 WARMUP = 2
+GLOO_B = [1 << 16, 1 << 18, 1 << 20, 1 << 22, 1 << 24]  # bytes of the full buffer
+FSDP = ["parallel.strategy=fsdp"]
+BESIDE_B, BESIDE_TIMES = [1 << 20, 1 << 24], 9
+WAITS = [*FSDP, "parallel.prefetch=0"]
 
 
 def stop(text, code=1):
@@ -40,6 +48,10 @@ def stop(text, code=1):
 
 def typical(times):
     return statistics.median(times[WARMUP:])
+
+
+def typical_of(times):
+    return statistics.median(times[-WARMUP:])
 
 
 def timed(work, times):
@@ -63,8 +75,71 @@ def products(torch, shapes, steps):
     return total
 
 
+def sharder(torch):
+    """Cuts a model as FSDP does; None where this PyTorch has no fully_shard."""
+    try:
+        from torch.distributed.fsdp import fully_shard
+    except (ImportError, ValueError):  # 1.13 under Python 3.11: "mutable default ... is not allowed"
+        return None
+
+    def shard(model, **more):
+        for block in model.blocks:
+            fully_shard(block, **more)
+        return fully_shard(model, **more)
+
+    return shard
+
+
+def collectives(torch, dist, ranks, all_of_them, steps):
+    """Seconds of gloo's collectives by name, at GLOO_B: as DDP and FSDP call them."""
+    calls = {"all_reduce": lambda full, part: dist.all_reduce(full)}
+    if all_of_them:
+        calls["all_gather"] = lambda full, part: dist.all_gather_into_tensor(full, part)
+        calls["reduce_scatter"] = lambda full, part: dist.reduce_scatter_tensor(part, full)
+    found = {name: [] for name in calls}
+    for name, call in calls.items():
+        for size in GLOO_B:
+            full, part, times = torch.zeros(size // 4 // ranks * ranks), torch.zeros(size // 4 // ranks), []
+            for _ in range(WARMUP + steps):
+                dist.barrier()
+                timed(lambda: call(full, part), times)
+            found[name].append(typical(times))
+    return found
+
+
+def beside(torch, dist, shape):
+    """By size in BESIDE_B: seconds of gloo's all-reduce alone, and beside products; what these lose to it."""
+    (rows, cols, inner), _ = shape
+    x, w = torch.randn(rows, inner), torch.randn(inner, cols)
+    found = []
+    for size in BESIDE_B:
+        full, alone, longer, lost, each = torch.zeros(size // 4), [], [], [], []
+        for _ in range(WARMUP + BESIDE_TIMES):
+            dist.barrier()
+            timed(lambda: dist.all_reduce(full), alone)
+            timed(lambda: x @ w, each)
+            n = max(2, int(3 * typical_of(alone) / typical_of(each)))
+            dist.barrier()
+            begin = time.perf_counter()
+            for _ in range(n):
+                x @ w
+            products_s = time.perf_counter() - begin
+            dist.barrier()
+            begin = time.perf_counter()
+            work, ended = dist.all_reduce(full, async_op=True), None
+            for _ in range(n):
+                x @ w
+                if ended is None and work.is_completed():
+                    ended = time.perf_counter()
+            lost.append(time.perf_counter() - begin - products_s)
+            work.wait()
+            longer.append((ended or time.perf_counter()) - begin)
+        found.append([typical(v) for v in (alone, longer, lost)])
+    return found
+
+
 def run_rank(path):
-    """Writes what PyTorch takes: without peers, and with DDP by bucket; the slowest rank's."""
+    """Writes what PyTorch takes: without peers, with DDP by bucket, and with FSDP; the slowest rank's."""
     import torch
     import torch.distributed as dist
 
@@ -111,13 +186,29 @@ def run_rank(path):
     model = single.build(torch, m)
     if sum(p.numel() for p in model.parameters()) != single.parameters(m):
         stop("the PyTorch model has another number of parameters than stepsim's")
-    found = {"version": torch.__version__, "threads": torch.get_num_threads(), "buckets": {}}
+    found = {"version": torch.__version__, "threads": torch.get_num_threads(), "ranks": ranks, "buckets": {}}
     found["products"] = slowest([micro * x for x in products(torch, job["products"], steps)])
-    found["alone"] = parts(model, model)
+    # Without peers DDP and FSDP still copy gradients and weights to and from what they exchange.
+    ddp, own = torch.nn.parallel.DistributedDataParallel, [dist.new_group([r]) for r in range(ranks)][rank]
+    found["alone"] = parts(ddp(model, process_group=own), model)
+    shard = sharder(torch)
+    timed_alone = collectives(torch, dist, ranks, shard is not None, steps)
+    found["collectives"] = {name: slowest(x) for name, x in timed_alone.items()}
+    found["beside"] = [slowest(x) for x in beside(torch, dist, min(job["products"], key=lambda p: math.prod(p[0])))]
+    if shard:
+        from torch.distributed.device_mesh import DeviceMesh
+
+        model = shard(single.build(torch, m), mesh=DeviceMesh.from_group(own, "cpu"))
+        found["alone_sharded"] = parts(model, model)
+        model = shard(single.build(torch, m))
+        found["sharded"] = {"step_s": parts(model, model)[3]}
     for bucket in job["buckets"]:
-        ddp = torch.nn.parallel.DistributedDataParallel(single.build(torch, m), bucket_cap_mb=bucket)
-        whole = parts(ddp, model)
-        log = ddp._get_ddp_logging_data()
+        model = single.build(torch, m)
+        run = ddp(model, bucket_cap_mb=bucket)
+        whole = parts(run, model)
+        # Earlier versions' first bucket is of 1 MiB whatever the cap (torch/nn/parallel/distributed.py).
+        found["first_mb"] = None if hasattr(run, "bucket_bytes_cap_default") else 1
+        log = run._get_ddp_logging_data()
         comm, hidden = (log.get(f"avg_backward_{k}_time", 0) for k in ("comm", "compute_comm_overlap"))
         found["buckets"][str(bucket)] = {"step_s": whole[3], "comm_s": comm / 1e9, "hidden_s": hidden / 1e9}
     if rank == 0:
@@ -164,16 +255,35 @@ def spans(config, pairs, profile):
     return seconds, list(shapes.items())
 
 
-def scaled_profile(source, target, factor):
-    """A copy of a profile: factor(entry) for the times of its entries."""
+def between(theirs):
+    """A profile's entries of what gloo's all-reduce and products cost each other, as stepsim's calibration has them:
+    beside = alone + turn x messages + c x bytes that come or go. Threads of gloo sleep while they wait."""
+    n = theirs["ranks"]
+    moved_B = [4 * (n - 1) / n * size for size in BESIDE_B]
+    (a, b), messages = [longer - alone for alone, longer, _ in theirs["beside"]], 2 * (n - 1)
+    per_B = max(0, b - max(0, a)) / (moved_B[1] - moved_B[0])
+    return {
+        "between.compute_s_per_B": max(0, sum(x[2] for x in theirs["beside"])) / sum(moved_B),
+        "between.wait_share": 0.0,
+        "between.comm_s_per_B": per_B,
+        "between.turn_s": max(0, a - per_B * moved_B[0]) / messages,
+    }
+
+
+def scaled_profile(source, target, factor, theirs=None):
+    """A copy of a profile: factor(entry) for the times of its entries, and the collectives of `theirs`."""
     import yaml
 
     with open(source) as f:
         p = yaml.safe_load(f)
+    p.pop("entries", None)  # collectives may be added
     for name, fit in p["fits"].items():
         fit["coef"] = [x * factor(name) for x in fit["coef"]]
     for name, curve in p["curves"].items():
         curve["y"] = [y * factor(name) for y in curve["y"]]
+    p["values"].update(between(theirs) if theirs else {})
+    for name, seconds in (theirs["collectives"] if theirs else {}).items():
+        p["curves"][f"{name}.{theirs['ranks']}"] = {"x": list(GLOO_B), "y": seconds}
     with open(target, "w") as f:
         yaml.safe_dump(p, f, sort_keys=False)
 
@@ -181,9 +291,9 @@ def scaled_profile(source, target, factor):
 COLLECTIVES = re.compile(r"(all_reduce|all_gather|reduce_scatter|broadcast|alltoall|sendrecv|send)\.")
 
 
-def factors(mine, theirs):
+def factors(mine, theirs, alone="alone"):
     """By entry of a profile: PyTorch's time over stepsim's, of products alone, and of all."""
-    forward, backward, update, _ = theirs["alone"]
+    forward, backward, update, _ = theirs[alone]
     by = {
         (True, "forward"): theirs["products"][0],
         (True, "backward"): theirs["products"][1],
@@ -191,6 +301,8 @@ def factors(mine, theirs):
         (False, "backward"): backward - theirs["products"][1],
         (False, "optimizer"): update,
     }
+    if min(by.values()) <= 0:
+        stop("the linear layers took longer alone than in a pass: others used the cores")
     by = {k: s / mine[k] for k, s in by.items()}
 
     def every(name):
@@ -214,6 +326,39 @@ def best_error(predicted, measured):
     return choice, 100 * (measured[choice] / min(measured.values()) - 1)
 
 
+def step_s(config, pairs):
+    return single.stepsim(["predict", config, *single.sets(pairs)])["prediction"]["step_time_s"]
+
+
+def executed(a, name, pairs):
+    """Predicted and measured seconds of stepsim's own step."""
+    run = f"{a.out}/stepsim.{name}.json"
+    if not a.keep or not os.path.exists(run):
+        words = [*a.set, *pairs, f"cluster.profile={a.out}/profile.yaml", f"run.steps={a.steps}"]
+        mpirun(a.hosts, [single.STEPSIM, a.config, "-q", "--json", run, *single.sets(words)])
+    return [load(run)[k]["step_time_s"] for k in ("prediction", "measurement")]
+
+
+def write_profiles(a, mine, theirs):
+    """The profiles that PyTorch's step is predicted from, coarse to fine; those of DDP, and the finest of FSDP."""
+    source = f"{a.out}/profile.yaml"
+    by, of_products, of_all = factors(mine, theirs)
+    print(f"PyTorch {theirs['version']}, {theirs['threads']} thread(s) a rank; its time over stepsim's on a rank alone:")
+    for (gemm, phase), x in by.items():
+        print(f"  {'products' if gemm else 'the rest'}, {phase}: {x:.2f}")
+    scaled_profile(source, f"{a.out}/products.yaml", of_products)
+    scaled_profile(source, f"{a.out}/all.yaml", of_all)
+    scaled_profile(source, f"{a.out}/gloo.yaml", of_all, theirs)
+    if "sharded" in theirs:
+        scaled_profile(source, f"{a.out}/sharded.yaml", factors(mine, theirs, "alone_sharded")[2], theirs)
+
+
+def row(a, name, ours, theirs_as, profiles, measured_s):
+    """`ours`: the keys of stepsim's step; `theirs_as`: those that PyTorch's is predicted with."""
+    predicted = [step_s(a.config, [*a.set, *theirs_as, f"cluster.profile={a.out}/{p}.yaml"]) for p in profiles]
+    return {"name": name, "stepsim": executed(a, name, ours), "pytorch": [*predicted, measured_s]}
+
+
 def compare(a):
     os.makedirs(a.out, exist_ok=True)
     c = single.resolved(a.config, [*a.set, "parallel.data=auto"])
@@ -221,9 +366,7 @@ def compare(a):
     profile, result = f"{a.out}/profile.yaml", f"{a.out}/pytorch.json"
     if not a.keep or not os.path.exists(profile):
         mpirun(a.hosts, [single.STEPSIM, "calibrate", "-q", "-o", profile])
-    mine, shapes = spans(a.config, a.set, profile)
-    # Before version 2 PyTorch's first bucket is of 1 MiB whatever the cap: torch/csrc/distributed/c10d/reducer.cpp.
-    first = [*a.set, "parallel.first_bucket_mb=1"]
+    mine, shapes = spans(a.config, [*a.set, "parallel.overlap=false"], profile)  # beside collectives they take longer
     job = {"config": c, "products": shapes, "buckets": a.buckets, "steps": a.steps, "result": result}
     job["host"] = a.hosts.split(",")[0].partition(":")[0]
     with open(f"{a.out}/job.json", "w") as f:
@@ -231,73 +374,74 @@ def compare(a):
     if not a.keep or not os.path.exists(result):
         mpirun(a.hosts, [a.python, HERE, "--rank", f"{a.out}/job.json"])
     theirs = load(result)
-    by, of_products, of_all = factors(mine, theirs)
-    print(f"PyTorch {theirs['version']}, {theirs['threads']} thread(s) a rank; its time over stepsim's on a rank alone:")
-    for (gemm, phase), x in by.items():
-        print(f"  {'products' if gemm else 'the rest'}, {phase}: {x:.2f}")
-    scaled_profile(profile, f"{a.out}/products.yaml", of_products)
-    scaled_profile(profile, f"{a.out}/all.yaml", of_all)
+    write_profiles(a, mine, theirs)
     rows = []
     for b in a.buckets:
         bucket = [f"parallel.bucket_mb={b}"]
-        run = f"{a.out}/stepsim.{b}.json"
-        if not a.keep or not os.path.exists(run):
-            pairs = [*a.set, *bucket, f"cluster.profile={profile}", f"run.steps={a.steps}"]
-            mpirun(a.hosts, [single.STEPSIM, a.config, "-q", "--json", run, *single.sets(pairs)])
-        ran = load(run)
-        row = {"bucket_mb": b, "stepsim": [ran[k]["step_time_s"] for k in ("prediction", "measurement")]}
-        row["pytorch"] = []
-        for p in ("products", "all"):
-            words = ["predict", a.config, *single.sets([*first, *bucket, f"cluster.profile={a.out}/{p}.yaml"])]
-            row["pytorch"].append(single.stepsim(words)["prediction"]["step_time_s"])
-        row["pytorch"].append(theirs["buckets"][str(b)]["step_s"])
-        row["hidden"] = theirs["buckets"][str(b)]
-        rows.append(row)
-    code = report(rows, theirs, a.out)
+        first = [f"parallel.first_bucket_mb={theirs['first_mb'] or b}"]
+        found = theirs["buckets"][str(b)]
+        rows.append(row(a, str(b), bucket, [*bucket, *first], ("products", "all", "gloo"), found["step_s"]))
+        rows[-1] |= {"bucket_mb": b, "hidden": found}
+    sharded = []
+    if "sharded" in theirs:
+        sharded = [row(a, "fsdp", FSDP, WAITS, ("products", "gloo", "sharded"), theirs["sharded"]["step_s"])]
+    code = report(rows, sharded, theirs, a.out)
     if a.docs:
-        bench_testbed.write_page(os.path.basename(HERE), page(rows, theirs))
+        bench_testbed.write_page(os.path.basename(HERE), page(rows, sharded, theirs))
     return code
 
 
-def report(rows, theirs, folder):
-    print(f"\n{'bucket':>8}{'stepsim: predicted':>20}{'executed':>11}{'error':>8}", end="")
-    print(f"{'PyTorch: products':>20}{'all':>8}{'measured':>10}{'errors':>16}{'hidden':>8}")
+def error(predicted, measured):
+    return 100 * (predicted / measured - 1)
+
+
+def hidden(r):
+    h = r.get("hidden")
+    return f"{100 * h['hidden_s'] / h['comm_s']:.0f} %" if h and h["comm_s"] else "-"
+
+
+def line(r):
+    """Cells of a row: stepsim's step and its error, PyTorch's and its errors, coarse to fine."""
+    (p, m), (*predicted, t) = r["stepsim"], r["pytorch"]
+    return [f"{m:.3f} s", f"{error(p, m):+.1f} %", f"{t:.3f} s", *(f"{error(x, t):+.1f} %" for x in predicted)]
+
+
+def report(rows, sharded, theirs, folder):
+    print(f"\n{'':>8}{'stepsim':>12}{'error':>12}{'PyTorch':>12}{'errors: products, times, gloo':>36}{'hidden':>12}")
     for r in rows:
-        (p, m), (q, s, t), h = r["stepsim"], r["pytorch"], r["hidden"]
-        hidden = f"{100 * h['hidden_s'] / h['comm_s']:.0f}%" if h["comm_s"] else "-"
-        print(
-            f"{r['bucket_mb']:>4} MiB{p:>18.3f} s{m:>9.3f} s{100 * (p / m - 1):>+7.1f}%{q:>18.3f} s{s:>6.3f} s"
-            f"{t:>8.3f} s{100 * (q / t - 1):>+7.1f}%{100 * (s / t - 1):>+7.1f}%{hidden:>8}"
-        )
-    found = {"PyTorch's step, worst": max(abs(100 * (r["pytorch"][1] / r["pytorch"][2] - 1)) for r in rows)}
-    for name, key, at in (("stepsim", "stepsim", 0), ("PyTorch", "pytorch", 1)):
+        print(f"{r['bucket_mb']:>4} MiB" + "".join(f"{x:>12}" for x in [*line(r), hidden(r)]))
+    if sharded:
+        print(f"{'':>8}{'':>36}{'errors: products, times and gloo, its copies':>48}")
+    for r in sharded:
+        print(f"{r['name']:>8}" + "".join(f"{x:>12}" for x in line(r)))
+    worst = max(abs(error(*r["pytorch"][-2:])) for r in [*rows, *sharded])
+    found = {"PyTorch's step, worst": worst}
+    for name, key, at in (("stepsim", "stepsim", 0), ("PyTorch", "pytorch", -2)):
         predicted, measured = ({r["bucket_mb"]: r[key][k] for r in rows} for k in (at, -1))
-        choice, error = best_error(predicted, measured)
-        found[f"best bucket, {name}"] = error
-        print(f"best bucket, {name}: {choice} MiB is predicted; its measured step is {error:.1f} % above the best")
+        choice, behind = best_error(predicted, measured)
+        found[f"best bucket, {name}"] = behind
+        print(f"best bucket, {name}: {choice} MiB is predicted; its measured step is {behind:.1f} % above the best")
     print(f"\n{'error':<28}{'found':>8}{'goal':>8}")
     for name, goal in GOALS.items():
         print(f"{name:<28}{found[name]:>7.1f}%{goal:>7}%")
     with open(f"{folder}/result.json", "w") as f:
-        json.dump({"rows": rows, "pytorch": theirs, "errors": found, "goals": GOALS}, f, indent=1)
+        json.dump({"rows": rows, "fsdp": sharded, "pytorch": theirs, "errors": found, "goals": GOALS}, f, indent=1)
     return 0 if all(found[k] <= goal for k, goal in GOALS.items()) else 3
 
 
-def page(rows, theirs):
-    """The table of docs/clusters.md."""
+def page(rows, sharded, theirs):
+    """The tables of docs/clusters.md."""
     lines = [
         f"PyTorch {theirs['version']}, commit `{bench_testbed.commit()}`; step time, and the error of its prediction:",
         "",
-        "| bucket | stepsim | error | PyTorch | error, its products | error, all its times | hidden |",
-        "| --- | --- | --- | --- | --- | --- | --- |",
+        "| bucket | stepsim | error | PyTorch | error, its products | all its times | gloo's, too | hidden |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
-    for r in rows:
-        (p, m), (q, s, t), h = r["stepsim"], r["pytorch"], r["hidden"]
-        errors = [f"{100 * (x / y - 1):+.1f} %" for x, y in ((p, m), (q, t), (s, t))]
-        hidden = f"{100 * h['hidden_s'] / h['comm_s']:.0f} %" if h["comm_s"] else "-"
-        lines.append(
-            f"| {r['bucket_mb']} MiB | {m:.3f} s | {errors[0]} | {t:.3f} s | {errors[1]} | {errors[2]} | {hidden} |"
-        )
+    lines += ["| " + " | ".join([f"{r['bucket_mb']} MiB", *line(r), hidden(r)]) + " |" for r in rows]
+    if sharded:
+        lines += ["", "| FSDP | stepsim | error | PyTorch | error, its products | all its times, gloo's | its copies, too |"]
+        lines += ["| --- | --- | --- | --- | --- | --- | --- |"]
+        lines += ["| " + " | ".join(["blocks", *line(r)]) + " |" for r in sharded]
     return lines
 
 
