@@ -23,6 +23,7 @@
 #define PASSES \
 	5 /* over the whole grid: a slow period of the machine then spoils one time of many cases, not all times of \
 	     one */
+#define ENOUGH 2  /* passes */
 #define REPEATS 5 /* passes more, over what others disturbed */
 #define ROUNDS (1 + PASSES + REPEATS)
 #define TIMES_MAX 8 /* taken of one case in one pass */
@@ -309,13 +310,18 @@ static enum status probe(struct bench *b, double *about_s, struct error *e)
 	return st;
 }
 
-/* The passes that the time allows. */
+/* The passes that the time allows. After ENOUGH of them none begins that would be cut: on ranks with a share of a core,
+ * which take long for one, what its first cases gain is little. Rank 0's clock decides. */
 static enum status passes(struct bench *b, const double *about_s, struct error *e)
 {
 	enum status st = ST_OK;
 	bool late = false;
 	size_t k = 1;
-	for (; k <= PASSES && !late && !st; k++)
+	for (double begin_s = clock_s(); k <= PASSES && !late && !st; k++) {
+		const double last_s = clock_s() - begin_s;
+		begin_s += last_s;
+		if (k > ENOUGH && begin_s + last_s > b->until_s)
+			b->until_s = begin_s;
 		for (size_t i = 0; i < b->cases->n && !st && !late; i++) {
 			if (about_s[i] <= 0 || about_s[i] > CASE_LIMIT_S)
 				continue;
@@ -323,6 +329,7 @@ static enum status passes(struct bench *b, const double *about_s, struct error *
 			progress_update(b->begin + b->share * ((double)k + (double)i / (double)b->cases->n),
 				b->cases->at[i].work.name);
 		}
+	}
 	log_detail("kernels: %zu of %d passes, %.1f s to spare", late ? k - 2 : k - 1, PASSES, b->until_s - clock_s());
 	return st ? st : end_slice(b, (PASSES + 1) * b->cases->n, e);
 }

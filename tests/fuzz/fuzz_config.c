@@ -179,7 +179,8 @@ static void check_plan(const struct config *c, int64_t ranks)
 		"the plan has as many ranks as asked for");
 	check(c->micro_batches >= 1 && c->micro_batches * c->train.micro_batch * p->data == c->train.global_batch,
 		"the global batch is the micro-batches of all replicas");
-	check(m->heads % m->kv_heads == 0 && m->heads % p->tensor == 0 && m->kv_heads % p->tensor == 0 &&
+	check(m->heads % m->kv_heads == 0 && m->heads % p->tensor == 0 &&
+			(m->kv_heads % p->tensor == 0 || p->tensor % m->kv_heads == 0) &&
 			m->ffn_hidden % p->tensor == 0,
 		"tensor divides what it cuts");
 	check(model_padded_vocab(m, p->tensor) % p->tensor == 0, "tensor divides the vocabulary");
@@ -187,7 +188,8 @@ static void check_plan(const struct config *c, int64_t ranks)
 	check(model_has_positions(m) ? m->max_positions >= m->seq_len : m->max_positions == 0,
 		"the position table holds the sequence");
 	check(c->train.recompute_layers >= 0 && c->train.recompute_layers <= m->layers, "recomputed layers are layers");
-	check((p->pipeline * p->virtual_stages <= m->layers || stages_count_ends(c)) &&
+	const struct counted_ends ends = stages_counted_ends(c);
+	check((p->pipeline * p->virtual_stages <= m->layers + ends.embedding + ends.head || stages_by_hand(c)) &&
 			(p->pipeline > 1 || p->virtual_stages == 1),
 		"every part of the pipeline has a layer");
 	check(p->bucket_B > 0 && p->first_bucket_B > 0 && p->shard > 0 && c->data.bytes > 0, "nothing is left at auto");
