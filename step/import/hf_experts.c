@@ -299,8 +299,10 @@ static int64_t of_all_layers(struct hf_reader *r, const char *key, enum key_id r
 	size_t i;
 	if (!json_is_array(list))
 		return hf_int(r, key, range, missing);
-	json_array_foreach(list, i, v) if (!json_is_integer(v) || json_integer_value(v) != first || first < 1)
+	json_array_foreach(list, i, v) if (!json_is_integer(v) || json_integer_value(v) != first)
 		hf_fail(r, key, "expected one number for all layers");
+	if ((double)first < config_key(range)->low || (double)first > config_key(range)->high)
+		hf_fail(r, key, "out of range");
 	return r->st ? 1 : first;
 }
 

@@ -183,6 +183,10 @@ static int64_t lfm2_width(struct hf_reader *r, int64_t width)
 		return width;
 	const double two_thirds = floor(2.0 * (double)width / 3.0),
 		     scaled = floor((times ? json_number_value(times) : 1.0) * two_thirds);
+	if (!(scaled >= 1 && scaled <= config_key(KEY_model_ffn_hidden)->high)) {
+		hf_fail(r, "block_ffn_dim_multiplier", "out of range");
+		return width;
+	}
 	return (int64_t)ceil(scaled / (double)multiple) * multiple;
 }
 

@@ -215,6 +215,10 @@ static void test_refusals(void)
 		"config.json: conv_dim: convolutions of another width than the model's cannot be described");
 	refused("{\"model_type\": \"lfm2\", \"conv_bias\": true, " SIZES "}",
 		"config.json: conv_bias: true cannot be described");
+	refused("{\"model_type\": \"lfm2\", \"block_ffn_dim_multiplier\": 1e300, " SIZES "}",
+		"config.json: block_ffn_dim_multiplier: out of range");
+	refused("{\"model_type\": \"hunyuan_v1_moe\", \"num_experts\": [100000, 100000], " SIZES "}",
+		"config.json: num_experts: out of range");
 	refused("{\"model_type\": \"hunyuan_v1_moe\", \"num_experts\": [4, 8], " SIZES "}",
 		"config.json: num_experts: expected one number for all layers");
 	refused("[]", "config.json:1:1: expected a JSON object");
