@@ -55,6 +55,7 @@ void log_setup(enum log_level level, enum progress_mode progress, bool speaks)
 	state.progress = speaks &&
 	                 (progress == PROGRESS_ALWAYS || (progress == PROGRESS_AUTO && terminal && level > LOG_QUIET));
 	state.width = width >= 20 ? width : 80;
+	state.last[0] = '\0';
 	pthread_mutex_unlock(&lock);
 }
 

@@ -69,6 +69,21 @@ static void test_log_levels(void)
 	}
 }
 
+/* A line that has just been said is not said again. */
+static void test_repeated_line(void)
+{
+	char text[512];
+	capture_begin();
+	log_setup(LOG_NORMAL, PROGRESS_NEVER, true);
+	for (int i = 0; i < 5; i++)
+		log_warn("w%d", i / 2);
+	log_note("n");
+	log_warn("w%d", 2);
+	capture_end(text, sizeof text);
+	CU_ASSERT_STRING_EQUAL(text, "stepsim: warning: w0\nstepsim: warning: w1\nstepsim: warning: w2\nstepsim: n\n"
+				     "stepsim: warning: w2\n");
+}
+
 static void test_long_note(void)
 {
 	char text[8192];
@@ -450,6 +465,7 @@ static void test_cache(void)
 
 static const struct unit_test tests[] = {
 	{"log levels", test_log_levels},
+	{"a repeated line", test_repeated_line},
 	{"a long note", test_long_note},
 	{"progress, plain", test_progress_plain},
 	{"progress, terminal", test_progress_terminal},
