@@ -96,7 +96,7 @@ enum status import_write(const struct import *im, FILE *out, struct error *e)
 	if (!st) {
 		fprintf(out,
 			"# From %s, a config of %s.\n"
-			"# Of its %zu keys %zu are taken, %zu have no effect on a step's time, %zu are not modelled.\n",
+			"# Keys: %zu. Taken: %zu. No effect on a step's time: %zu. Not modelled: %zu.\n",
 			im->name, im->table.title, im->foreign.leaves.n, count[TAKEN], count[NO_EFFECT],
 			count[NOT_MODELLED]);
 		write_keys(im, out);

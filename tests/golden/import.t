@@ -23,7 +23,7 @@ is in tests/unit/test_import.c.)
     > stepsim import titan.toml
     > stepsim predict titan.toml --set cluster.system=dgx-h200 | head -4
     # From titan.toml, a config of torchtitan.
-    # Of its 10 keys 7 are taken, 2 have no effect on a step's time, 1 are not modelled.
+    # Keys: 10. Taken: 7. No effect on a step's time: 2. Not modelled: 1.
     model:
       preset: llama3-8b # model.name
       seq_len: 8192 # training.seq_len
@@ -104,7 +104,7 @@ DeepSpeed says nothing of the model: a Hugging Face config.json beside it does, 
     > stepsim import ds.json config.json | grep hf_config | sed "s:$PWD:.:"
     stepsim: the config that was written is not complete: ds.json: it names no model that is known: give a config.json or a preset (`stepsim import FILE MODEL`, or --set model.preset=NAME)
     # From ds.json, a config of DeepSpeed.
-    # Of its 3 keys 3 are taken, 0 have no effect on a step's time, 0 are not modelled.
+    # Keys: 3. Taken: 3. No effect on a step's time: 0. Not modelled: 0.
     stepsim: ds.json: it names no model that is known: give a config.json or a preset (`stepsim import FILE MODEL`, or --set model.preset=NAME)
     model:
       preset: llama2-7b # --model
