@@ -139,6 +139,8 @@ struct stack {
 	                        gathered, unless parallel.gather_dtype says otherwise */
 	enum fp8_recipe fp8_recipe; /* no habit: config_resolve sets it from train.fp8_recipe */
 	bool repeated_data;         /* the same of data.repeated_token */
+	bool autocast; /* no habit: config_resolve sets it where PyTorch's autocast casts fp32 weights for each product
+	                */
 	bool recompute_last_gemm; /* a recomputed block runs its last product and that one's reduction again (Megatron's
 	                             and PyTorch's reentrant checkpointing call the whole forward function), which the
 	                             early stop of non-reentrant torch.utils.checkpoint leaves out */

@@ -114,17 +114,24 @@ static double saved_B(const struct op *op)
 	return op_read_B(&wide) + op_write_B(&wide) - op_read_B(op) - op_write_B(op);
 }
 
+/* Returns the traffic of softmax over stored scores. Autocast runs it in fp32 (PyTorch, aten/src/ATen/autocast_mode.h:
+ * AT_FORALL_FP32_SET_OPT_DTYPE), between casts of what it reads and writes from and to the products' format. */
+static double softmax_B(const struct op *op, double counted_B, const struct stack *s)
+{
+	const double wider = dtype_bytes(DT_FP32) / dtype_bytes((enum dtype)op->dtype);
+	return s->autocast ? counted_B * (wider * s->elementwise_passes + 1 + wider)
+	                   : counted_B * s->elementwise_passes;
+}
+
 double gpu_op_B(const struct op *op, const struct stack *s)
 {
 	const bool scaled = op->kind == OP_CAST && op->out_dtype == DT_FP8;
 	const struct fp8_traffic *fp8 = stack_fp8(s);
 	double counted_B = scaled ? fp8->reads * op_read_B(op) + fp8->writes * op_write_B(op)
 	                          : op_read_B(op) + op_write_B(op);
-	bool elementwise = op->kind == OP_ATTN_SOFTMAX || op->kind == OP_ATTN_SOFTMAX_GRAD ||
-	                   (op->kind == OP_CAST &&
-				   dtype_is_narrow(
-					   (enum dtype)op->out_dtype)); /* a narrow copy is made along both axes */
-	if (elementwise)
+	if (op->kind == OP_ATTN_SOFTMAX || op->kind == OP_ATTN_SOFTMAX_GRAD)
+		return softmax_B(op, counted_B, s);
+	if (op->kind == OP_CAST && dtype_is_narrow((enum dtype)op->out_dtype)) /* made along both axes */
 		return counted_B * s->elementwise_passes;
 	switch (op_class_of(op)) {
 	case CLASS_NORM:

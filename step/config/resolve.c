@@ -246,6 +246,13 @@ static bool narrow_gather_fits(const struct config *c)
 	       t->offload != OFF_OPTIMIZER && t->offload != OFF_OPTIMIZER_PARAMS && !model_freezes(&c->model);
 }
 
+/* Returns whether operators run under torch.autocast: FSDP casts what it gathers, and 16-bit weights need none. */
+static bool autocasts(const struct config *c)
+{
+	return !c->train.fused && c->train.param_dtype == DT_FP32 && dtype_bytes(dtype_stored(c->train.dtype)) < 4.0 &&
+	       !strategy_has(c->parallel.strategy, STRATEGY_CUTS_WEIGHTS);
+}
+
 static void resolve_autos(struct config *c)
 {
 	struct parallel *p = &c->parallel;
@@ -260,6 +267,7 @@ static void resolve_autos(struct config *c)
 	c->stack.repeated_data = c->data.repeated_token;
 	if (c->stack.gathers_narrow && narrow_gather_fits(c))
 		p->gather_dtype = DT_FP8;
+	c->stack.autocast = autocasts(c);
 	/* PyTorch: a first bucket of 1 MiB only where bucket_cap_mb is left alone (torch/nn/parallel/distributed.py).
 	 */
 	if (p->first_bucket_B < 0)

@@ -52,6 +52,11 @@ static void test_roofline(void)
 		.attn = {8, 16, 16, 1024, 64}};
 	c = cost(&m, softmax);
 	NEAR(c.alone_s, KERNEL_S + 2 * 2 * 8 * 16 * 1024.0 * 1024 / 1.8e12);
+	/* Under autocast a cast to 4 bytes (2 + 4), the passes in 4 bytes (3 x 8), and a cast back (4 + 2). */
+	program.config.stack.elementwise_passes = 3;
+	program.config.stack.autocast = true;
+	NEAR(cost(&m, softmax).alone_s, KERNEL_S + (6 + 24 + 6) * 8 * 16 * 1024.0 * 1024 / 1.8e12);
+	program.config.stack = stack_default();
 
 	CU_ASSERT_EQUAL(cost(&m, gemm(DT_BF16, 64, 64, 64)).bound, BOUND_LATENCY); /* shorter than its launch */
 }
