@@ -39,12 +39,21 @@ static void unseen_parts(const struct parameters *k, const struct config *c, con
 	if (!(b->step_s > 0))
 		return;
 	const double traffic_s = b->class_s[CLASS_NORM] + b->class_s[CLASS_ELEMENTWISE] + b->class_s[CLASS_LOSS] +
-	                         b->class_s[CLASS_MEMORY];
+	                         b->class_s[CLASS_MEMORY] + b->class_s[CLASS_OPTIMIZER];
 	out[INTERVAL_TRAFFIC] = part(k->interval.traffic, traffic_s / b->step_s);
-	out[INTERVAL_HOST] = host_part(k->interval.host, r->host_thread_s / b->step_s);
+	out[INTERVAL_HOST] = host_part(c->train.fused ? k->interval.host : k->interval.host_eager,
+		r->host_thread_s / b->step_s);
 	out[INTERVAL_NETWORK] = part(k->interval.network, b->exposed_comm_s / b->step_s);
 	if (c->parallel.context > 1)
 		out[INTERVAL_CONTEXT] = part(k->interval.context, b->class_s[CLASS_ATTENTION] / b->step_s);
+}
+
+/* Returns the half-width of a GPU's own rates. The kernels of the fits were NVIDIA's. */
+static double gpu_part(const struct parameters *k, const struct device_spec *d, enum attention_kernel kernel)
+{
+	if (d->attention_share[kernel][0] > 0 && d->step_sources > 0)
+		return 0;
+	return d->compute_capability > 0 || d->step_sources > 0 ? k->interval.unknown_gpu : k->interval.unknown_maker;
 }
 
 void interval_parts(const struct config *c, const struct machine *m, const struct result *r, double out[INTERVAL_COUNT])
@@ -54,8 +63,7 @@ void interval_parts(const struct config *c, const struct machine *m, const struc
 		out[INTERVAL_SOFTWARE] = c->stack.interval;
 	else
 		unseen_parts(m->parameters, c, r, out);
-	if (!(m->device.attention_share[c->stack.attention_kernel][0] > 0 && m->device.step_sources > 0))
-		out[INTERVAL_GPU] = m->parameters->interval.unknown_gpu;
+	out[INTERVAL_GPU] = gpu_part(m->parameters, &m->device, c->stack.attention_kernel);
 }
 
 void interval_set_published(const struct config *c, const struct machine *m, struct result *r)

@@ -15,12 +15,13 @@
  *   software   the larger of stack->interval and the error of runs whose source fixed nothing: `software`, no_family
  *              where the stack names no family
  *   experts    where the model has them: their load and their products are less known
- *   traffic    x the share of memory-bound kernels in the step
+ *   traffic    x the share of memory-bound kernels in the step, the optimizer among them
  *   network    x the share of exposed communication in the step
- *   host       + log(share) of the host thread in the step, where that is above 0
+ *   host       + log(share) of the host thread in the step, where that is above 0; host_eager without fused kernels
  *   context    x the share of attention in the step, where ranks share a sequence
  *
- * A GPU adds unknown_gpu to either where no published step, or no run of the attention kernel, tells how fast it is.
+ * A GPU adds unknown_gpu to either where no published step, or no run of the attention kernel, tells how fast it is;
+ * one that runs other libraries than NVIDIA's adds unknown_maker where no published step does.
  * Reads r->time and r->host_thread_s. */
 void interval_parts(const struct config *c, const struct machine *m, const struct result *r,
 	double out[INTERVAL_COUNT]);

@@ -54,7 +54,34 @@ static void test_like_its_rows(void)
 	r.time.class_s[CLASS_NORM] = r.time.exposed_comm_s = r.host_thread_s = 1;
 	CU_ASSERT_DOUBLE_EQUAL(width(&c, &m, r), 0.1, 1e-12);
 	m.device.step_sources = 0;
+	m.device.compute_capability = 90;
 	CU_ASSERT_DOUBLE_EQUAL(width(&c, &m, r), hypot(0.1, k->interval.unknown_gpu), 1e-12);
+}
+
+/* Another maker's libraries are as unknown as they can be until a whole step tells of its GPU. */
+static void test_other_maker(void)
+{
+	const struct config c = config();
+	const struct result r = step();
+	struct machine m = machine();
+	m.device.compute_capability = 0;
+	m.device.step_sources = 0;
+	CU_ASSERT_DOUBLE_EQUAL(width(&c, &m, r), hypot(k->interval.software, k->interval.unknown_maker), 1e-12);
+	CU_ASSERT_TRUE(k->interval.unknown_maker > k->interval.unknown_gpu);
+	m.device.step_sources = 1;
+	m.device.attention_share[c.stack.attention_kernel][0] = 0;
+	CU_ASSERT_DOUBLE_EQUAL(width(&c, &m, r), hypot(k->interval.software, k->interval.unknown_gpu), 1e-12);
+}
+
+/* The optimizer moves memory like the kernels between products, and no product hides it. */
+static void test_optimizer(void)
+{
+	const struct config c = config();
+	const struct machine m = machine();
+	struct result r = step();
+	const double without = width(&c, &m, r);
+	r.time.class_s[CLASS_OPTIMIZER] = 1;
+	CU_ASSERT_DOUBLE_EQUAL(width(&c, &m, r), hypot(without, k->interval.traffic / 2), 1e-12);
 }
 
 /* Another GPU, another format, experts: it is as unknown as any run of the family, and never narrower. */
@@ -85,6 +112,7 @@ static void test_parts(void)
 	struct config c = config();
 	const struct machine m = machine();
 	struct result r = step();
+	c.train.fused = true;
 	CU_ASSERT_DOUBLE_EQUAL(width(&c, &m, r), own, 1e-12);
 	c.stack.family = false;
 	CU_ASSERT_DOUBLE_EQUAL(width(&c, &m, r), k->interval.no_family, 1e-12);
@@ -107,6 +135,9 @@ static void test_parts(void)
 	/* The host thread of a step that waits for it takes all of it, and no more. */
 	r.host_thread_s = 5;
 	CU_ASSERT_DOUBLE_EQUAL(width(&c, &m, r), hypot(network, k->interval.host), 1e-12);
+	c.train.fused = false; /* each model's own Python */
+	CU_ASSERT_DOUBLE_EQUAL(width(&c, &m, r), hypot(network, k->interval.host_eager), 1e-12);
+	c.train.fused = true;
 	/* Attention is less known where ranks share its sequence. */
 	r.time.class_s[CLASS_ATTENTION] = 1;
 	CU_ASSERT_DOUBLE_EQUAL(width(&c, &m, r), hypot(network, k->interval.host), 1e-12);
@@ -124,6 +155,8 @@ enum gap {
 	GAP_CONTEXT,   /* ranks share a sequence */
 	GAP_ATTENTION, /* no run tells of the GPU's kernels */
 	GAP_STEPS,     /* nor of its steps */
+	GAP_MAKER,     /* whose libraries are not NVIDIA's */
+	GAP_EAGER,     /* nothing fuses its operators */
 	GAP_COUNT
 };
 
@@ -143,6 +176,8 @@ static double width_with_gaps(unsigned gaps, double own, const struct result *r)
 		memset(m.device.attention_share, 0, sizeof m.device.attention_share);
 	if (gaps & 1u << GAP_STEPS)
 		m.device.step_sources = 0;
+	m.device.compute_capability = gaps & 1u << GAP_MAKER ? 0 : 90;
+	c.train.fused = !(gaps & 1u << GAP_EAGER);
 	return width(&c, &m, *r);
 }
 
@@ -176,5 +211,6 @@ static void test_widened(void)
 }
 
 UNIT_MAIN("interval", {"the constants", test_constants}, {"a step like the stack's rows", test_like_its_rows},
+	{"another maker", test_other_maker}, {"the optimizer", test_optimizer},
 	{"a step unlike them", test_unlike_its_rows}, {"parts", test_parts},
 	{"less known is never narrower", test_less_known}, {"further unknowns", test_widened})
