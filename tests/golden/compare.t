@@ -166,7 +166,7 @@ Failures and checkpoints lengthen the days by 1/goodput, and all that is paid by
 Where nothing fits: what is missing, and the last places.
 
     $ COLUMNS=999 stepsim compare $ROOT/configs/pp-llama3-70b-64xh100.yaml --systems server-8xrtx4090,dgx-b200 --gpus 8 --fixed-plan --set parallel.pipeline=1 --set parallel.tensor=8 --set train.global_batch=8 | grep -E '^([1-9-] |[a-z0-9-]+: does)'
-    1  dgx-b200             8     3.90 s  2.60 s to 5.85 s    16.8 k  45.5 %  154 GiB  24.1 GiB   123 ms  tp 8 sp overlapped dp 1 mb 1
+    1  dgx-b200             8     3.90 s  2.60 s to 5.86 s    16.8 k  45.5 %  154 GiB  24.1 GiB   123 ms  tp 8 sp overlapped dp 1 mb 1
     -  server-8xrtx4090     8          -                 -         -       -  154 GiB  too much        -  nothing fits
     1  dgx-b200              1    14.3 kW  689 days  374 MWh  $ 1.88 M  $ 225 k        $ 1.88 k          $ 225
     -  server-8xrtx4090      1  4.50 kW *         -        -         -        -               -              -
@@ -192,7 +192,7 @@ One GPU, and a hundred thousand.
     $ COLUMNS=999 stepsim compare $ROOT/configs/gpt2-124m-gpu.yaml --systems dgx-h100,server-8xl40s --gpus 1 --fixed-plan --set train.cuda_graph=false | grep -E '^(Equal|[1-9-] |[a-z0-9-]+: [0-9])'
     > COLUMNS=999 stepsim compare $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --systems dgx-h100,server-8xl40s,gb200-nvl72 --gpus 100000 --fixed-plan --set train.micro_batch=1 --set train.global_batch=100000 | grep -E '^(Equal|[1-9-] |[a-z0-9-]+: )'
     Equal number of GPUs: 1; the plan as given
-    1  server-8xl40s     1     519 ms  369 ms to 732 ms     126 k  30.0 %  5.89 GiB  39.1 GiB      0 s  dp 1 mb 8
+    1  server-8xl40s     1     519 ms  367 ms to 734 ms     126 k  30.0 %  5.89 GiB  39.1 GiB      0 s  dp 1 mb 8
     2  dgx-h100          1     165 ms  129 ms to 211 ms     397 k  34.5 %  5.89 GiB  73.8 GiB      0 s  dp 1 mb 8
     1  server-8xl40s  0.125  500 W *  91.7 days  1.74 MWh  $ 4.10 k  $ 674 *          $ 4.10      $ 0.674 *
     2  dgx-h100       0.125  1.27 kW  29.1 days  1.41 MWh  $ 4.81 k  $ 912 *          $ 4.81      $ 0.912 *

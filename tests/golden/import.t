@@ -88,7 +88,7 @@ A command line of Megatron-LM, as its scripts have it.
     cluster:
       system: dgx-a100 # --system
       nodes: 2 # nnodes
-    A step takes 4.78 s (90 % interval: 3.67 s to 6.22 s); 34 % of communication hides behind compute,
+    A step takes 4.78 s (90 % interval: 3.67 s to 6.23 s); 34 % of communication hides behind compute,
       the rest takes 11.3 % of the step; it fits, 39.7 GiB are free.
 
 DeepSpeed says nothing of the model: a Hugging Face config.json beside it does, or a preset's name.

@@ -1,7 +1,7 @@
 Four stages of a tiny model: the step, and a row for each stage.
 
     $ stepsim predict $ROOT/configs/pp-tiny.yaml --set train.cuda_graph=true | grep -v '^90 %'
-    A step takes 489 us (90 % interval: 406 us to 588 us); 32 % of communication hides behind compute,
+    A step takes 489 us (90 % interval: 406 us to 590 us); 32 % of communication hides behind compute,
       the rest takes 9.9 % of the step; it fits, 78.6 GiB are free.
     custom (210 k parameters), none on 4 ranks (pp 4), bf16
     a step: 8 sequences of 32 tokens, 4 micro-batches of 2 a replica
@@ -61,7 +61,7 @@ Four stages of a tiny model: the step, and a row for each stage.
         --set train.param_dtype=bf16 --set train.master_weights=true
       another schedule                  33.1 us        6.8 %  6 pipeline
         --set parallel.schedule=zero_bubble
-      its width comes from software 15 %, traffic 10 %, network 3 % (root of the sum of squares)
+      its width comes from software 15 %, traffic 11 %, network 3 % (root of the sum of squares)
     Bottleneck: pipeline bubble: 45 % of the step
     Warning: nothing was measured on this machine: its rates, and the software stack's habits, are those
       of published runs of others

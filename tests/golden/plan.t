@@ -145,9 +145,9 @@ Nothing fits: what needs least, and what it misses.
       first
             plan            step time     90 % interval  tokens/s     MFU   memory               left
         exposed  limited by
-     least  dp 1 mb 1 full     9.09 s  7.74 s to 10.7 s    7.21 k  44.5 %  139 GiB  58.9 GiB too much
+     least  dp 1 mb 1 full     9.09 s  7.72 s to 10.7 s    7.21 k  44.5 %  139 GiB  58.9 GiB too much
             0 s  compute: gemm 67 % of the step
-    config  dp 1 mb 2 full     8.94 s  7.62 s to 10.5 s    7.33 k  45.3 %  143 GiB  63.0 GiB too much
+    config  dp 1 mb 2 full     8.94 s  7.60 s to 10.5 s    7.33 k  45.3 %  143 GiB  63.0 GiB too much
             0 s  compute: gemm 67 % of the step
     No plan fits. The one that needs least misses 58.9 GiB on each device.
     12 plans: 0 illegal, 12 need too much memory, 0 cannot be among the best, 0 timed; those shown are

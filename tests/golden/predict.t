@@ -223,7 +223,7 @@ No line is wider than the page, which is 100 characters where there is no termin
 
     $ for c in $ROOT/configs/*.yaml; do stepsim predict $c --set cluster.system=dgx-h100 2>/dev/null; done | awk 'length > 100'
     $ COLUMNS=60 stepsim predict $ROOT/configs/ddp-gpt2-774m-32xl40s.yaml | sed -n '1,3p;/^Changes/,/^  16/p;/^Warning/,$p'
-    A step takes 609 ms (90 % interval: 454 ms to 815 ms); 68 %
+    A step takes 609 ms (90 % interval: 449 ms to 826 ms); 68 %
       of communication hides behind compute, the rest takes
       22.6 % of the step; it fits, 18.9 GiB are free.
     Changes that shorten the step, each alone; symptom: exposed
@@ -257,7 +257,7 @@ What does not fit is said first; --require-fit makes it an error. A sweep never 
     > show 0 topo --require-fit
     exit code 3
     DOES NOT FIT: a rank needs 143 GiB, the device has 79.6 GiB (63.3 GiB short; largest: optimizer
-      state 59.8 GiB). With more memory: a step takes 2.43 s (90 % interval: 2.06 s to 2.85 s); 95 % of
+      state 59.8 GiB). With more memory: a step takes 2.43 s (90 % interval: 2.05 s to 2.87 s); 95 % of
       communication hides behind compute, the rest takes 0.5 % of the step.
     stepsim: --require-fit: it does not fit in memory
     exit code 0

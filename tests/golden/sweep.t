@@ -34,9 +34,9 @@ The picture has a line for each value of the second key.
                16                 512    128     4.76 s     882 k  42.5 %  44.2 ms   90.8 %  14.5 GiB
         compute: gemm 66 %
     cluster.nodes,train.global_batch,ranks,interval90_high_s
-    4,64,32,2.73541837
-    8,128,64,2.76108866
-    16,512,128,5.5849358
+    4,64,32,2.73597934
+    8,128,64,2.76137586
+    16,512,128,5.58508597
     1
     <h1>Most tokens/s with cluster.nodes = 16, train.global_batch = 512: 882 k tokens/s, 4.76 s a step on 128 ranks.
 
@@ -64,11 +64,11 @@ Weak scaling: the batch of each GPU stays, and the file's global batch gives way
       batch_per_gpu: 2
       micro_batch
     llama3-8b, 256 sequences of 8192 a step, on 64 x NVIDIA H100 SXM5 80GB
-         1  dp 64 fsdp mb 1 prefetch 2 kept             3.98 s  3.39 s to 
+         1  dp 64 fsdp mb 1 prefetch 2 kept             3.98 s  3.38 s to 
     llama3-8b, 256 sequences of 8192 a step, on 64 x NVIDIA H100 SXM5 80GB
-         1  dp 64 fsdp mb 1 prefetch 2 kept             3.98 s  3.39 s to 
+         1  dp 64 fsdp mb 1 prefetch 2 kept             3.98 s  3.38 s to 
     llama3-8b, 256 sequences of 8192 a step, on 64 x NVIDIA H100 SXM5 80GB
-         1  dp 64 fsdp mb 1 prefetch 2 kept             3.98 s  3.39 s to 
+         1  dp 64 fsdp mb 1 prefetch 2 kept             3.98 s  3.38 s to 
 
 What is wrong with it:
 
