@@ -1,8 +1,8 @@
 Peak memory beside what sources report: a line for each source that does. Errors change with the model: what is compared here is which rows count, and that what ran fits.
 
-    $ COLUMNS=999 stepsim validate $ROOT/tests/validation/steps-sample.csv | sed -n '/^memory of/,/^$/p' | awk '{ print $1, $2, $3, $4, $5, $6 }' | head -n 4
-    memory of rows median % p90
-    --------------------------------------------------------------------------------------------------------------     
+    $ COLUMNS=999 stepsim validate $ROOT/tests/validation/steps-sample.csv | sed -n '/^memory, /,/^$/p' | awk '{ print $1, $2, $3, $4, $5, $6 }' | head -n 4
+    memory, errors in % rows median
+    --------------------------------------------------------------------------------------------     
     HF Ultra-Scale Playbook (nanotron), tight 40
     BigScience 176B prequel chronicles, tight 4
     $ COLUMNS=999 stepsim validate $ROOT/tests/validation/steps-sample.csv | awk '/tight/ && /Ultra-Scale/ && $NF == "100.0" { print "all fit" }'

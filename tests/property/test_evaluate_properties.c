@@ -27,12 +27,13 @@ static const char *const models[] = {"layers: 24, hidden: 4096, heads: 32, vocab
 	"layers: 16, hidden: 8192, heads: 64, kv_heads: 8, ffn_hidden: 28672, vocab: 128256, seq_len: 4096, mlp: "
 	"swiglu, norm: rmsnorm, position: rope, bias: false, tied_embeddings: false",
 	/* windows in five of six layers, as in Gemma 3 */
-	"layers: 36, hidden: 2560, heads: 8, kv_heads: 4, head_dim: 256, ffn_hidden: 10240, vocab: 65536, seq_len: 4096, "
-	"mlp: geglu, norm: rmsnorm, position: rope, bias: false, qk_norm: head, branch_norm: sandwich, "
+	"layers: 36, hidden: 2560, heads: 8, kv_heads: 4, head_dim: 256, ffn_hidden: 10240, vocab: 65536, "
+	"seq_len: 4096, mlp: geglu, norm: rmsnorm, position: rope, bias: false, qk_norm: head, branch_norm: sandwich, "
 	"sliding_window: 1024, global_attention_every: 6",
 	/* in every other layer, as in gpt-oss */
-	"layers: 24, hidden: 2880, heads: 64, kv_heads: 8, head_dim: 64, ffn_hidden: 2880, vocab: 65536, seq_len: 4096, "
-	"mlp: swiglu, norm: rmsnorm, position: rope, bias: false, tied_embeddings: false, sliding_window: 128, "
+	"layers: 24, hidden: 2880, heads: 64, kv_heads: 8, head_dim: 64, ffn_hidden: 2880, vocab: 65536, "
+	"seq_len: 4096, mlp: swiglu, norm: rmsnorm, position: rope, bias: false, tied_embeddings: false, "
+	"sliding_window: 128, "
 	"global_attention_every: 2, experts: 16, experts_per_token: 4",
 	/* experts in every other layer, chunks and rope in three of four, as in Llama 4 Maverick */
 	"layers: 36, hidden: 2048, heads: 16, kv_heads: 8, ffn_hidden: 6144, moe_ffn_hidden: 2048, vocab: 65536, "

@@ -201,7 +201,8 @@ static void test_refusals(void)
 	refused("{\"model_type\": \"some_vl\", \"text_config\": {\"model_type\": \"of_nobody\"}}",
 		"config.json: model_type: unknown value \"some_vl\" (" KNOWN);
 	refused("{\"model_type\": \"bailing_moe_linear\"}",
-		"config.json: model_type: bailing_moe_linear has lightning attention, which cannot be described (" KNOWN);
+		"config.json: model_type: bailing_moe_linear has lightning attention, which cannot be described "
+		"(" KNOWN);
 	refused("{\"model_type\": \"qwen3_next\", \"layer_types\": [\"full_attention\"], " SIZES "}",
 		"config.json: layer_types: expected a kind for each of num_hidden_layers");
 	refused("{\"model_type\": \"falcon_h1\", \"mamba_n_heads\": 7, \"mamba_d_ssm\": 64, " SIZES "}",
