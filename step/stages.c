@@ -61,7 +61,7 @@ int64_t stages_middle_layers(const struct config *c, int64_t *stages)
 static int64_t given_layers(const struct config *c, int64_t part)
 {
 	const struct parallel *p = &c->parallel;
-	const int64_t stage = part % p->pipeline;
+	const int64_t stage = schedule_place(p->schedule, p->pipeline, part).stage;
 	int64_t stages, layers = stages_middle_layers(c, &stages);
 	if (p->n_layers_per_stage > 0)
 		return p->layers_per_stage[part];

@@ -353,11 +353,13 @@ static enum status check_stage_layers(const struct config *c, struct error *e)
 			all, p->pipeline, p->virtual_stages);
 	if (!first && !last)
 		return ST_OK;
-	if ((first && p->first_stage_layers % p->virtual_stages != 0) ||
-		(last && p->last_stage_layers % p->virtual_stages != 0))
-		return config_error(c, id, e, "virtual_stages %" PRId64 " does not divide the stage's layers",
-			p->virtual_stages);
-	if (rest < 0 || (stages == 0 ? rest != 0 : rest % (stages * p->virtual_stages) != 0))
+	const bool first_odd = first && p->first_stage_layers % p->virtual_stages != 0;
+	if (first_odd || (last && p->last_stage_layers % p->virtual_stages != 0))
+		return config_error(c, first_odd ? id : KEY_parallel_last_stage_layers, e,
+			"virtual_stages %" PRId64 " does not divide the stage's layers", p->virtual_stages);
+	if (rest < 0)
+		return config_error(c, id, e, "the model has %" PRId64 " layers", c->model.layers);
+	if (stages == 0 ? rest != 0 : rest % (stages * p->virtual_stages) != 0)
 		return config_error(c, id, e,
 			"it leaves %" PRId64 " layers, which %" PRId64 " stages x virtual_stages %" PRId64
 			" do not divide",

@@ -349,6 +349,11 @@ static void test_ends(void)
 	s = stage_part(&c, 3, 1);
 	CU_ASSERT(s.first == 1 + 6 * 2 + 2 + 1 + 2 * 2 && s.layers == 2);
 	CU_ASSERT(stage_part(&c, 7, 3).first == 58 && stage_part(&c, 7, 3).layers == 2);
+	c.parallel.schedule = SCHED_ZBV;
+	c.parallel.virtual_stages = 2;
+	CU_ASSERT(stage_part(&c, 0, 0).layers == 2);
+	CU_ASSERT(stage_part(&c, 0, 1).first == 58 && stage_part(&c, 0, 1).layers == 2);
+	CU_ASSERT(stage_part(&c, 7, 1).first == 2 + 6 * 4 + 4 && stage_part(&c, 7, 1).layers == 4);
 }
 
 UNIT_MAIN("schedule", {"orders of the literature", test_orders}, {"bubbles and activations in flight", test_bubbles},
