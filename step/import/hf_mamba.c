@@ -70,12 +70,15 @@ static void read_nemotron_pattern(struct hf_reader *r, struct model *m)
 		v) for (size_t k = 0; k < COUNT(kinds) && at < LAYER_PATTERN;
 			k++) if (json_is_string(v) && strcmp(json_string_value(v), kinds[k].kind) == 0)
 		pattern[at] = kinds[k].letter;
-	if (!json_is_string(text) && !json_is_array(list))
-		hf_fail(r, key, "missing: expected a letter for each layer");
+	if (text ? !json_is_string(text) : !json_is_array(list))
+		hf_fail(r, key,
+			text || list ? "expected a letter for each layer" : "missing: expected a letter for each layer");
 	else
 		set_pattern(r, m, key, text ? json_string_value(text) : pattern);
 	if (strlen(m->layer_pattern) != (size_t)m->layers)
-		hf_fail(r, key, "expected a letter for each of num_hidden_layers");
+		hf_fail(r, key,
+			text ? "expected a letter for each of num_hidden_layers"
+			     : "expected mamba, attention, mlp or moe for each of num_hidden_layers");
 }
 
 void hf_type_nemotron_h(struct hf_reader *r, struct model *m)

@@ -211,7 +211,10 @@ static void test_refusals(void)
 		"}",
 		"config.json: moe_latent_size: experts of rows narrower than the model's cannot be described");
 	refused("{\"model_type\": \"nemotron_h\", \"layers_block_type\": [\"mamba\", \"hyena\"], " SIZES "}",
-		"config.json: layers_block_type: expected a letter for each of num_hidden_layers");
+		"config.json: layers_block_type: expected mamba, attention, mlp or moe for each of num_hidden_layers");
+	refused("{\"model_type\": \"nemotron_h\", \"hybrid_override_pattern\": 5, \"layers_block_type\": [\"mamba\", "
+		"\"mlp\"], " SIZES "}",
+		"config.json: hybrid_override_pattern: expected a letter for each layer");
 	refused("{\"model_type\": \"lfm2\", \"conv_dim\": 32, " SIZES "}",
 		"config.json: conv_dim: convolutions of another width than the model's cannot be described");
 	refused("{\"model_type\": \"lfm2\", \"conv_bias\": true, " SIZES "}",
