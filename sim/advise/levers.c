@@ -242,6 +242,8 @@ static bool pipeline(const struct lever_case *k, int i, struct advice_row *out)
 	for (int end = 0; end < 2 && size > 0; end++)
 		if ((end ? p->last_stage_layers : p->first_stage_layers) != AUTO)
 			set(out, "parallel.%s_stage_layers=auto", end ? "last" : "first");
+	if (size == 1 && p->count_ends > ENDS_NONE)
+		set(out, "parallel.count_ends=auto");
 	if (size == 1 && p->virtual_stages > 1) {
 		set(out, "parallel.schedule=1f1b");
 		set(out, "parallel.virtual_stages=1");

@@ -330,6 +330,8 @@ void search_config(const struct search_space *s, const struct shape *shape, cons
 	if (out->parallel.pipeline != shape->value[PLAN_PIPELINE] ||
 		out->parallel.virtual_stages != shape->value[PLAN_VIRTUAL_STAGES])
 		stages_forget(&out->parallel);
+	if (shape->value[PLAN_PIPELINE] == 1)
+		out->parallel.count_ends = ENDS_AUTO; /* refused there */
 	if (!shape->value[PLAN_SEQUENCE_PARALLEL])
 		out->parallel.tensor_overlap = false;
 	if (!held(s, PLAN_SHARD) || !strategy_has((enum strategy)shape->value[PLAN_STRATEGY], STRATEGY_GROUPS))
