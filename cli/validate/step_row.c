@@ -211,6 +211,8 @@ static enum status write_recompute(const struct csv *t, size_t row, const struct
 	                                                 : "none",
 		   *word = m.value ? m.value : blank;
 	const bool half = strcmp(word, "half") == 0, by_op = strcmp(word, "op") == 0;
+	if (half && !*csv_get(t, row, "n_layers"))
+		return error_set(e, ST_INPUT, "act_ckpt: '%s' needs n_layers", csv_get(t, row, "act_ckpt"));
 	fprintf(out, "  recompute: %s\n", half ? "full" : by_op ? "selective" : word);
 	if (by_op)
 		fprintf(out, "  recompute_modules: [op]\n");
