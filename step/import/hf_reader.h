@@ -193,16 +193,16 @@ HF_TYPES(HF_TYPE_FN)
 #define HF_MISSING(X) \
 	X("kimi_linear", "a decay for each channel of its delta rules") \
 	X("bailing_moe_linear", "lightning attention") \
-	X("longcat_flash", "two attentions a layer, and experts that do nothing") \
-	X("step3", "queries that share one product of several") \
-	X("step3_text", "queries that share one product of several") \
+	X("longcat_flash", "two attentions a layer, and zero-computation experts") \
+	X("step3", "multi-matrix factorization attention") \
+	X("step3_text", "multi-matrix factorization attention") \
 	X("mimo_v2_flash", "windows with other heads than full attention") \
 	X("ouro", "layers that run several times") \
 	X("deepseek_v4", "attention over compressed keys, and several residual streams") \
 	X("nemotron-nas", "layers of different widths") \
 	X("albert", "layers that share their weights") \
 	X("mllama", "cross-attention to pictures between its layers") \
-	X("swin", "windows of pictures that shift, and fewer rows from stage to stage") \
+	X("swin", "shifted windows, and patches that are merged from stage to stage") \
 	X("wav2vec2", "convolutions of sound before its layers") \
 	X("hubert", "convolutions of sound before its layers") \
 	X("xlstm", "matrix memory cells in place of attention") \
