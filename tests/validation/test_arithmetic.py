@@ -108,11 +108,14 @@ for name in os.listdir(os.path.join(configs, 'stacks')):
     own, text = keys('stacks/' + name, 'numbers')
     family = re.search(r'^family: (\w+)', text, re.M)
     assert len(own | (keys('families/%s.yaml' % family[1], 'numbers')[0] if family else set())) <= 8, name
-# A stack with an interval of its own says on which GPUs and in which formats its rows ran.
+# What was fitted says on which GPUs and in which formats: without that, an interval only widens the family's.
+of_family = float(re.search(r'^software:\n  value: ([\d.]+)', keys('model/interval.yaml')[1], re.M)[1])
 for name in os.listdir(os.path.join(configs, 'stacks')):
     text = open(os.path.join(configs, 'stacks', name)).read()
     gpus = re.search(r'^fitted_on: \{gpus: \[(.*?)\], formats: \[.+\]\}', text, re.M)
-    assert bool(gpus) == bool(re.search('^interval:', text, re.M)), name
+    width = re.search(r'^interval:\n  value: ([\d.]+)', text, re.M)
+    assert width or not gpus, name
+    assert gpus or not width or float(width[1]) > of_family, name
     for gpu in gpus[1].split(', ') if gpus else []:
         assert os.path.exists(os.path.join(configs, 'gpus', gpu + '.yaml')), (name, gpu)
 assert (
