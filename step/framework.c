@@ -55,7 +55,7 @@ static const struct {
 	const char *key;
 	size_t offset;
 } flags[] = {FLAG(bias), FLAG(fsdp), FLAG(interleaves), FLAG(reports_allocated), FLAG(reduces_narrow), FLAG(sums_wide),
-	FLAG(half_weights), FLAG(borrows), FLAG(repeated_token), FLAG(ddp_overlaps)};
+	FLAG(half_weights), FLAG(borrows), FLAG(ddp_overlaps)};
 
 #define WORDS 4
 static const struct {

@@ -34,11 +34,10 @@ struct framework {
 	                      O2, as NVIDIA's BERT scripts set it) */
 	bool borrows;      /* other software than that of the runs that fixed the stack: it is as unknown as any of the
 	                      family */
-	bool repeated_token; /* of its published runs: data.repeated_token */
-	bool ddp_overlaps;   /* without ZeRO gradients are reduced during the backward pass in buckets of 25 MiB
-	                        (src/nanotron/config/config.py: ddp_bucket_cap_mb) of bf16 parameters, which torch
-	                        counts, and so 50 of the fp32 sums that its hook reduces (get_fp32_accum_hook); with
-	                        it they are not */
+	bool ddp_overlaps; /* without ZeRO gradients are reduced during the backward pass in buckets of 25 MiB
+	                      (src/nanotron/config/config.py: ddp_bucket_cap_mb) of bf16 parameters, which torch
+	                      counts, and so 50 of the fp32 sums that its hook reduces (get_fp32_accum_hook); with
+	                      it they are not */
 };
 
 struct frameworks {

@@ -332,8 +332,6 @@ static enum status write_config(const struct csv *t, size_t row, const struct fr
 		st = write_train(t, row, f, tight_memory, out, e);
 	if (!st)
 		st = write_parallel(t, row, f, out, e);
-	if (f->repeated_token)
-		fprintf(out, "data:\n  repeated_token: true\n");
 	if (!memory_stream_close(out) && !st)
 		st = error_nomem(e, "a row's config");
 	return st;

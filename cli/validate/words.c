@@ -24,9 +24,9 @@ bool multiplies_tf32(const char *gpu)
 /* GPUs whose names in tables name no product of the catalogue by themselves. */
 static const char *const gpus[][3] = {
 	/* gpu, how gpu_variant begins, id */
-	{"GB200", "", "gb200"},
+	{"GB200", "", "gb200"}, /* NVL72 */
 	{"GB300", "", "gb300"},
-	{"B200", "", "b200"},
+	{"B200", "", "b200"}, /* of 180 or 192 GB as sold, SXM or SXM6 */
 	{"B300", "", "b300"},
 	{"V100", "SXM2 32GB", "v100-sxm-32"},
 	{"V100", "SXM3 32GB", "v100-sxm-32"},

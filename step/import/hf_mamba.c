@@ -72,7 +72,8 @@ static void read_nemotron_pattern(struct hf_reader *r, struct model *m)
 		pattern[at] = kinds[k].letter;
 	if (text ? !json_is_string(text) : !json_is_array(list))
 		hf_fail(r, key,
-			text || list ? "expected a letter for each layer" : "missing: expected a letter for each layer");
+			text || list ? "expected a letter for each layer"
+				     : "missing: expected a letter for each layer");
 	else
 		set_pattern(r, m, key, text ? json_string_value(text) : pattern);
 	if (strlen(m->layer_pattern) != (size_t)m->layers)
