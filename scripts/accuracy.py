@@ -324,7 +324,7 @@ these limits again.
 | lightning-thunder and its torch.compile runs with FSDP2 | 8 to 14 %% too slow |
 | adapters of 7B and 13B in fp8 (NeMo 24.07) | 14 to 23 %% too slow |
 | an RTX A6000 in torchtune's table | 76 %% too slow (see below) |
-| intervals on sources that no constant saw | 88 %% lie inside, where 90 %% should |
+| intervals of complete configurations that no constant saw | 84 %% lie inside, where 90 %% should |
 | MI300X and MI250X across hosts below 64 MiB | 40 to 75 %% too fast |
 | EFA of 2021 (p4d, NCCL 2.8) | 36 to 73 %% too fast |
 | all-gathers below 16 MiB of one B200 cluster over RoCE (gke-dranet) | 80 to 90 %% too fast |
