@@ -84,9 +84,13 @@ static double parts_of_row(const struct builder *b, int64_t parts)
 
 static bool goes_once(const struct builder *b) { return b->c->parallel.expert_dispatch == DISPATCH_ONCE_A_HOST; }
 
+/* To the part that most go to, which has capacity_factor times as many as the others: no more than there are slots. */
 static int64_t elements_to(const struct builder *b, int64_t parts)
 {
-	return llround(parts_of_row(b, parts) * (double)(b->rows * b->m->hidden));
+	const double uneven = fmax(1, b->m->capacity_factor);
+	const int64_t elements = llround(uneven * parts_of_row(b, parts) * (double)(b->rows * b->m->hidden)),
+		      all = slots_of(b) * b->m->hidden;
+	return elements < all ? elements : all;
 }
 
 /* Elements that cross hosts (struct op_collective), where rows go to each host once. */
@@ -97,11 +101,10 @@ static int64_t crossing(const struct builder *b)
 	return goes_once(b) && whole_hosts ? elements_to(b, e * stride / host) : 0;
 }
 
-/* Those to ranks, where rows go to each rank once: no more than there are slots. */
+/* Those to ranks, where rows go to each rank once. */
 static int64_t once(const struct builder *b)
 {
-	const int64_t elements = elements_to(b, b->c->parallel.expert), all = slots_of(b) * b->m->hidden;
-	return goes_once(b) ? elements < all ? elements : all : 0;
+	return goes_once(b) ? elements_to(b, b->c->parallel.expert) : 0;
 }
 
 /* fp8 travels with an fp32 scale for each 128 values (DeepSeek-V3, section 3.3.1). */
