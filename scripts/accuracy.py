@@ -214,9 +214,10 @@ No GPU was at hand: all GPU runs below were made by others.
 No constant was ever fitted to these runs. But some choices were made with their errors in view:
 traffic of compiled PyTorch, products of B200, B300, GB200, L40, GH200 and TPUs, fp32 on a V100,
 whose time of a step XLA takes, what its collectives cost on GPUs and TPUs, whose host time of an op
-Megatron and eager PyTorch take, words of software, gradients and losses of NVIDIA's recipes, formats
-of gradients under Megatron-Core, DeepEP's exchanges, launches of experts, sums of adapters and
-softmax under autocast in eager PyTorch, attention under a padding mask. `first` is the blind figure.
+Megatron and eager PyTorch take, words of software, gradients and losses of NVIDIA's recipes,
+formats of gradients under Megatron-Core, DeepEP's exchanges, launches of experts, sums of adapters
+and softmax under autocast in eager PyTorch, attention under a padding mask. `first` is the blind
+figure.
 
 By what the source prints. A run of your own is complete, as far as you know what you ran:
 
@@ -357,8 +358,8 @@ KempnerForge pads each expert to the tokens of the fullest, and waits for their 
 `model.capacity_factor` predicts a given imbalance.
 
 Qwen3 235B ran on 256 H100 with routing as learned and balanced by force, at 16k to 128k tokens. At
-each length `model.capacity_factor` 1.68 to 1.78 gives the difference (8 expert ranks, top 8 of 128).
-That is one source, so predictions without a factor stay balanced.
+each length `model.capacity_factor` 1.68 to 1.78 gives the difference (8 expert ranks, top 8 of
+128). That is one source, so predictions without a factor stay balanced.
 
 Experts in bf16 on GB200 and GB300 are within 7 %%, those in mxfp8 are not. Small products of experts
 (768 to 2,048 wide) may reach less of mxfp8's rate than large ones. No published product says so.
