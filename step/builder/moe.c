@@ -102,10 +102,7 @@ static int64_t crossing(const struct builder *b)
 }
 
 /* Those to ranks, where rows go to each rank once. */
-static int64_t once(const struct builder *b)
-{
-	return goes_once(b) ? elements_to(b, b->c->parallel.expert) : 0;
-}
+static int64_t once(const struct builder *b) { return goes_once(b) ? elements_to(b, b->c->parallel.expert) : 0; }
 
 /* fp8 travels with an fp32 scale for each 128 values (DeepSeek-V3, section 3.3.1). */
 #define SCALED 128
