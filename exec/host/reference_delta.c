@@ -62,15 +62,6 @@ static void advance(const struct place *p, const double *xbc, const struct row *
 	}
 }
 
-static void keep_state(const struct place *p, int64_t r, int64_t h, const double *state, double *states)
-{
-	const int64_t t = r % p->d->seq, chunks = (p->d->seq + p->d->chunk - 1) / p->d->chunk;
-	const int64_t size = p->d->head_dim * p->d->state;
-	if (t % p->d->chunk == 0)
-		memcpy(states + ((r / p->d->seq * chunks + t / p->d->chunk) * p->d->heads + h) * size, state,
-			(size_t)size * sizeof *state);
-}
-
 /* Fills the states around each row of a sequence, [seq + 1, head_dim, state]. */
 static void fill_history(const struct place *p, void *const arg[], int64_t first, int64_t h, double *history,
 	double *units, double *states)

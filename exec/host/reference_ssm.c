@@ -89,15 +89,6 @@ static void advance(const struct place *p, const double *xbc, const struct head 
 		}
 }
 
-static void keep_state(const struct place *p, int64_t r, int64_t h, const double *state, double *states)
-{
-	const int64_t t = r % p->d->seq, chunks = (p->d->seq + p->d->chunk - 1) / p->d->chunk;
-	const int64_t size = p->d->head_dim * p->d->state;
-	if (t % p->d->chunk == 0)
-		memcpy(states + ((r / p->d->seq * chunks + t / p->d->chunk) * p->d->heads + h) * size, state,
-			(size_t)size * sizeof *state);
-}
-
 REFERENCE(ref_ssm_scan)
 {
 	const struct place p = place_of(op);

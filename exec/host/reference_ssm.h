@@ -3,6 +3,7 @@
 #define STEPSIM_EXEC_HOST_REFERENCE_SSM_H
 
 #include <math.h>
+#include <string.h>
 
 #include "step/op.h"
 
@@ -36,6 +37,16 @@ static inline int64_t z_at(const struct place *p, int64_t r, int64_t c)
 static inline int64_t dt_at(const struct place *p, int64_t r, int64_t h)
 {
 	return r * p->d->groups * p->in + h / p->heads * p->in + p->x + p->conv + h % p->heads;
+}
+
+/* Keeps the state of head h before row r where a chunk begins. */
+static inline void keep_state(const struct place *p, int64_t r, int64_t h, const double *state, double *states)
+{
+	const int64_t t = r % p->d->seq, chunks = (p->d->seq + p->d->chunk - 1) / p->d->chunk;
+	const int64_t size = p->d->head_dim * p->d->state;
+	if (t % p->d->chunk == 0)
+		memcpy(states + ((r / p->d->seq * chunks + t / p->d->chunk) * p->d->heads + h) * size, state,
+			(size_t)size * sizeof *state);
 }
 
 static inline double sigmoid(double x) { return 1.0 / (1.0 + exp(-x)); }
