@@ -217,7 +217,8 @@ whose time of a step XLA takes, what its collectives cost on GPUs and TPUs, whos
 Megatron and eager PyTorch take, words of software, gradients and losses of NVIDIA's recipes,
 formats of gradients under Megatron-Core, DeepEP's exchanges, launches of experts, sums of adapters
 and softmax under autocast in eager PyTorch, attention under a padding mask. `first` is the blind
-figure.
+figure. Three widths of intervals were set on these runs: of DeepSpeed, of makers beside NVIDIA, and
+of the host's time in eager PyTorch. So `inside` is no blind figure for them.
 
 By what the source prints. A run of your own is complete, as far as you know what you ran:
 
