@@ -56,8 +56,8 @@ bool calibration_add_curves(calibration_cases *out, const struct work_device *d,
 extern const uint64_t calibration_comm_sizes[CALIBRATION_COMM_SIZES],
 	calibration_gpu_comm_sizes[CALIBRATION_COMM_SIZES];
 
-/* Other processes only add time, at random moments. So calibration takes many times far apart and keeps this
- * percentile. */
+/* Other processes only add time, at random moments. So calibration takes many times far apart and keeps this percentile
+ * of what they may have disturbed. */
 #define CALIBRATION_PERCENTILE 25.0
 
 /* ---- what others disturb (repeat.c) ---- */
@@ -74,7 +74,8 @@ enum status calibration_rounds_create(struct calibration_rounds *r, size_t cases
 void calibration_rounds_free(struct calibration_rounds *r);
 /* Whether a case is to be timed again: others disturbed it, and it has too few undisturbed times. */
 bool calibration_again(const struct calibration_rounds *r, size_t index);
-/* The time to keep: of the undisturbed ones, else of all. *others: 0, or the mean share where all were disturbed. */
+/* The time to keep: the mean of the undisturbed ones, as a step's time is a sum of many; where they are few, the
+ * percentile of them, else of all. *others: 0, or the mean share where all were disturbed. */
 double calibration_kept_s(const struct calibration_rounds *r, size_t index, double *others);
 
 /* How much of a calibration stayed disturbed. */

@@ -256,9 +256,7 @@ static double time_case(struct bench *b, const struct calibration_case *c, int t
 	double t[TIMES_MAX];
 	for (int i = 0; i < times; i++)
 		t[i] = take(b, c);
-	/* Ranks that share cores are paused in the middle of an op now and then: the mean has that, the median has not.
-	 */
-	return session_info(b->s)->oversubscribed ? stats_mean(t, (size_t)times) : stats_median(t, (size_t)times);
+	return stats_mean(t, (size_t)times);
 }
 
 static bool name_is_timed(const calibration_cases *cases, const double *about_s, size_t index)

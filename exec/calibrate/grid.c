@@ -9,8 +9,9 @@
 
 #define BIT(arg) ((uint8_t)(1u << (arg)))
 
-/* Changes where collectives are run or timed in another way: an older profile does not say how long they take now. */
-static const char collectives_as[] = "Rabenseifner, recursive doubling, trains between hosts";
+/* Changes where kernels or collectives are run or timed in another way: an older profile does not say how long they
+ * take now. */
+static const char timed_as[] = "means; Rabenseifner, recursive doubling, trains between hosts";
 
 const uint64_t calibration_comm_sizes[CALIBRATION_COMM_SIZES] = {2 << 10, 8 << 10, 32 << 10, 128 << 10, 512 << 10,
 	2 << 20, 8 << 20, 24 << 20, 40 << 20, 64 << 20};
@@ -313,7 +314,7 @@ uint32_t calibration_checksum(const struct work_device *d)
 			h = mix(h, &cases.at[i].hot, sizeof cases.at[i].hot);
 		}
 	if (!d || !d->gpu)
-		h = mix(h, collectives_as, sizeof collectives_as);
+		h = mix(h, timed_as, sizeof timed_as);
 	const uint64_t *sizes = d && d->gpu ? calibration_gpu_comm_sizes : calibration_comm_sizes;
 	h = mix(h, sizes, CALIBRATION_COMM_SIZES * sizeof *sizes);
 	vec_free(&cases);

@@ -8,7 +8,7 @@
 
 /* ---- rounds of times ---- */
 
-#define ENOUGH 3 /* undisturbed times of a case: their percentile is then below the median */
+#define ENOUGH 3 /* undisturbed times of a case, for their mean */
 
 enum status calibration_rounds_create(struct calibration_rounds *r, size_t cases, size_t rounds, struct error *e)
 {
@@ -53,6 +53,8 @@ double calibration_kept_s(const struct calibration_rounds *r, size_t index, doub
 {
 	double times[CALIBRATION_ROUNDS_MAX];
 	size_t n = times_of_case(r, index, 1, true, times, others);
+	if (n >= ENOUGH)
+		return stats_mean(times, n);
 	n = n ? n : times_of_case(r, index, 1, false, times, others);
 	n = n ? n : times_of_case(r, index, 0, false, times, others);
 	return n ? stats_percentile(times, n, CALIBRATION_PERCENTILE) : 0;
