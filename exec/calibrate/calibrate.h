@@ -62,21 +62,26 @@ extern const uint64_t calibration_comm_sizes[CALIBRATION_COMM_SIZES],
 
 /* ---- what others disturb (repeat.c) ---- */
 
-/* Times of a grid by round, then case. Round 0 warms up: its time counts where a case has no other. `others`: the share
- * of the rank's cores that others took meanwhile, of the rank that lost most; 0: too little to show. The same on all
- * ranks. */
+/* Times of a grid by round, then case. Round 0 warms up: its time counts where a case has no other. `time_s`: the
+ * typical time in the round, `mean_s` the mean. `others`: the share of the rank's cores that others took meanwhile, of
+ * the rank that lost most; 0: too little to show. The same on all ranks. */
 #define CALIBRATION_ROUNDS_MAX 16
 struct calibration_rounds {
 	size_t cases, rounds;
-	double *time_s, *others; /* (rounds, cases); owned. time_s 0: not taken */
+	double *time_s, *mean_s, *others; /* (rounds, cases); owned. time_s 0: not taken */
 };
 enum status calibration_rounds_create(struct calibration_rounds *r, size_t cases, size_t rounds, struct error *e);
 void calibration_rounds_free(struct calibration_rounds *r);
+void calibration_rounds_set(struct calibration_rounds *r, size_t round, size_t index, double time_s, double mean_s);
 /* Whether a case is to be timed again: others disturbed it, and it has too few undisturbed times. */
 bool calibration_again(const struct calibration_rounds *r, size_t index);
-/* The time to keep: the mean of the undisturbed ones, as a step's time is a sum of many; where they are few, the
- * percentile of them, else of all. *others: 0, or the mean share where all were disturbed. */
+/* The time to keep: the median of the undisturbed ones; where they are few, the percentile of them, else of all.
+ * *others: 0, or the mean share where all were disturbed. */
 double calibration_kept_s(const struct calibration_rounds *r, size_t index, double *others);
+
+/* At least 1: how much longer the undisturbed times of all cases are together than what is kept of them. A stall is
+ * short, and no typical time of an op has it; a step, the sum of many ops, has its share of all. */
+double calibration_stalls(const struct calibration_rounds *r);
 
 /* How much of a calibration stayed disturbed. */
 struct calibration_noise {

@@ -8,21 +8,29 @@
 
 /* ---- rounds of times ---- */
 
-#define ENOUGH 3 /* undisturbed times of a case, for their mean */
+#define ENOUGH 3 /* undisturbed times of a case, for their median */
 
 enum status calibration_rounds_create(struct calibration_rounds *r, size_t cases, size_t rounds, struct error *e)
 {
 	*r = (struct calibration_rounds){.cases = cases, .rounds = rounds};
 	r->time_s = calloc(cases * rounds, sizeof *r->time_s);
+	r->mean_s = calloc(cases * rounds, sizeof *r->mean_s);
 	r->others = calloc(cases * rounds, sizeof *r->others);
-	return r->time_s && r->others ? ST_OK : error_nomem(e, "calibration's times");
+	return r->time_s && r->mean_s && r->others ? ST_OK : error_nomem(e, "calibration's times");
 }
 
 void calibration_rounds_free(struct calibration_rounds *r)
 {
 	free(r->time_s);
+	free(r->mean_s);
 	free(r->others);
 	*r = (struct calibration_rounds){.cases = 0};
+}
+
+void calibration_rounds_set(struct calibration_rounds *r, size_t round, size_t index, double time_s, double mean_s)
+{
+	r->time_s[round * r->cases + index] = time_s;
+	r->mean_s[round * r->cases + index] = mean_s;
 }
 
 /* Collects the times of a case from round `first` on. Returns how many; *others: the mean share meanwhile. */
@@ -54,10 +62,25 @@ double calibration_kept_s(const struct calibration_rounds *r, size_t index, doub
 	double times[CALIBRATION_ROUNDS_MAX];
 	size_t n = times_of_case(r, index, 1, true, times, others);
 	if (n >= ENOUGH)
-		return stats_mean(times, n);
+		return stats_median(times, n);
 	n = n ? n : times_of_case(r, index, 1, false, times, others);
 	n = n ? n : times_of_case(r, index, 0, false, times, others);
 	return n ? stats_percentile(times, n, CALIBRATION_PERCENTILE) : 0;
+}
+
+double calibration_stalls(const struct calibration_rounds *r)
+{
+	double times[CALIBRATION_ROUNDS_MAX], others, taken_s = 0, typical_s = 0;
+	for (size_t i = 0; i < r->cases; i++) {
+		const size_t n = times_of_case(r, i, 1, true, times, &others);
+		if (n < ENOUGH)
+			continue;
+		typical_s += stats_median(times, n);
+		for (size_t k = 1; k < r->rounds; k++)
+			if (r->time_s[k * r->cases + i] > 0 && !(r->others[k * r->cases + i] > 0))
+				taken_s += r->mean_s[k * r->cases + i] / (double)n;
+	}
+	return taken_s > typical_s ? taken_s / typical_s : 1;
 }
 
 /* ---- what stayed disturbed ---- */

@@ -11,7 +11,7 @@ static struct calibration_rounds rounds(const double time_s[ROUNDS], const doubl
 	struct calibration_rounds r;
 	CU_ASSERT_EQUAL_FATAL(calibration_rounds_create(&r, CASES, ROUNDS, NULL), ST_OK);
 	for (size_t k = 0; k < ROUNDS; k++) {
-		r.time_s[k * CASES + INDEX] = time_s[k];
+		calibration_rounds_set(&r, k, INDEX, time_s[k], time_s[k] + (k == 3));
 		r.others[k * CASES + INDEX] = others[k];
 	}
 	return r;
@@ -46,6 +46,19 @@ static void test_kept(void)
 	check((double[ROUNDS]){9}, all, true, 9, 1);
 }
 
+/* The means of 4, 4, 7, 4, 4 after the warm-up and of a stall of 1 are 4.8, against a median of 4. */
+static void test_stalls(void)
+{
+	static const double none[ROUNDS] = {0};
+	struct calibration_rounds r = rounds((double[ROUNDS]){9, 4, 4, 7, 4, 4}, none);
+	CU_ASSERT_DOUBLE_EQUAL(calibration_stalls(&r), 4.8 / 4, 1e-12);
+	r.others[3 * CASES + INDEX] = 0.3; /* what others disturbed says nothing of stalls */
+	CU_ASSERT_DOUBLE_EQUAL(calibration_stalls(&r), 1, 1e-12);
+	r.others[4 * CASES + INDEX] = r.others[5 * CASES + INDEX] = 0.3; /* too few are left */
+	CU_ASSERT_DOUBLE_EQUAL(calibration_stalls(&r), 1, 1e-12);
+	calibration_rounds_free(&r);
+}
+
 static void test_noise(void)
 {
 	struct calibration_noise noise = {0};
@@ -60,4 +73,5 @@ static void test_noise(void)
 	CU_ASSERT_DOUBLE_EQUAL(profile_get_value(&p, PROFILE_CPU_STEAL_SHARE, -1), 0.25, 1e-12);
 }
 
-UNIT_MAIN("calibrate repeat", {"times to keep", test_kept}, {"what stayed disturbed", test_noise})
+UNIT_MAIN("calibrate repeat", {"times to keep", test_kept}, {"short stalls", test_stalls},
+	{"what stayed disturbed", test_noise})
