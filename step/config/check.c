@@ -34,16 +34,18 @@ static enum status check_keys(const struct config *c, struct error *e)
 static enum status check_narrow(const struct config *c, struct error *e)
 {
 	const struct train *t = &c->train;
-	const bool stored = dtype_is_narrow(t->param_dtype), gathered = c->parallel.gather_dtype == DT_FP8;
+	const enum dtype gather = c->parallel.gather_dtype;
+	const bool stored = dtype_is_narrow(t->param_dtype), gathered = gather != DT_COUNT;
 	const enum key_id id = stored ? KEY_train_param_dtype : KEY_parallel_gather_dtype;
 	const char *name = dtype_name(stored ? t->param_dtype : DT_FP8);
-	if (!stored && !gathered)
-		return ST_OK;
 	if (gathered && t->dtype != DT_FP8 && t->dtype != DT_MXFP8)
-		return config_error_key(c, id, e, "fp8 is not used unless dtype is fp8 or mxfp8");
+		return config_error_key(c, KEY_parallel_gather_dtype, e, "%s is not used unless dtype is fp8 or mxfp8",
+			dtype_name(gather));
 	if (stored && gathered)
 		return config_error_key(c, KEY_parallel_gather_dtype, e,
 			"not used where weights are stored in fp8 (param_dtype)");
+	if (!stored && gather != DT_FP8)
+		return ST_OK;
 	if (stored && !t->master_weights)
 		return config_error(c, id, e, "%s needs master_weights: true", name);
 	if (optimizer_traits[t->optimizer].orthogonal)
@@ -334,9 +336,48 @@ static enum status check_layers_per_stage(const struct config *c, int64_t parts,
 	return ST_OK;
 }
 
+/* Returns whether the stages between can share what an end's stage leaves, which gets so many layers. */
+static bool end_fits(const struct config *c, int64_t given, int64_t layers)
+{
+	const int64_t chunks = c->parallel.virtual_stages;
+	int64_t stages, rest = stages_middle_layers(c, &stages) + given - layers;
+	return layers % chunks == 0 && rest >= 0 && (stages == 0 ? rest == 0 : rest % (stages * chunks) == 0);
+}
+
+/* Writes " (nearest: 2, 4)": the layers of an end's stage on both sides of what is given; "" where none fits. */
+static const char *nearest_ends(const struct config *c, int64_t given, char buf[NEAREST_MAX])
+{
+	int64_t below = given, above = given;
+	while (below >= 0 && !end_fits(c, given, below))
+		below--;
+	while (above <= c->model.layers && !end_fits(c, given, above))
+		above++;
+	const bool low = below >= 0, high = above <= c->model.layers;
+	if (low && high)
+		snprintf(buf, NEAREST_MAX, " (nearest: %" PRId64 ", %" PRId64 ")", below, above);
+	else
+		snprintf(buf, NEAREST_MAX, low || high ? " (nearest: %" PRId64 ")" : "", low ? below : above);
+	return buf;
+}
+
+/* Refuses ends that count as layers where the parts of the pipeline do not divide the sum. */
+static enum status refuse_counted_ends(const struct config *c, int64_t all, int64_t parts, struct error *e)
+{
+	static const char *const words[] = {"none", "embedding, head", "both"}; /* by how many ends count */
+	size_t n = 0;
+	while (n < COUNT(words) && (c->model.layers + (int64_t)n) % parts != 0)
+		n++;
+	return config_error(c, KEY_parallel_count_ends, e,
+		"layers and the ends that count are %" PRId64 ", which pipeline %" PRId64 " x virtual_stages %" PRId64
+		" do not divide%s%s%s",
+		all, c->parallel.pipeline, c->parallel.virtual_stages, n < COUNT(words) ? " (nearest: " : "",
+		n < COUNT(words) ? words[n] : "", n < COUNT(words) ? ")" : ": no word of it helps");
+}
+
 /* Checks the keys that give an end's layers, or count an end as a layer. */
 static enum status check_stage_layers(const struct config *c, struct error *e)
 {
+	char near[NEAREST_MAX];
 	const struct parallel *p = &c->parallel;
 	const bool first = p->first_stage_layers != AUTO, last = p->last_stage_layers != AUTO;
 	const enum key_id id = first ? KEY_parallel_first_stage_layers : KEY_parallel_last_stage_layers;
@@ -347,23 +388,23 @@ static enum status check_stage_layers(const struct config *c, struct error *e)
 		return config_error_key(c, KEY_parallel_count_ends, e,
 			"contradicts first_stage_layers or last_stage_layers: give one of them");
 	if (p->count_ends > ENDS_NONE && all % parts != 0)
-		return config_error(c, KEY_parallel_count_ends, e,
-			"layers and the ends that count are %" PRId64 ", which pipeline %" PRId64
-			" x virtual_stages %" PRId64 " do not divide",
-			all, p->pipeline, p->virtual_stages);
+		return refuse_counted_ends(c, all, parts, e);
 	if (!first && !last)
 		return ST_OK;
 	const bool first_odd = first && p->first_stage_layers % p->virtual_stages != 0;
 	if (first_odd || (last && p->last_stage_layers % p->virtual_stages != 0))
 		return config_error(c, first_odd ? id : KEY_parallel_last_stage_layers, e,
-			"virtual_stages %" PRId64 " does not divide the stage's layers", p->virtual_stages);
+			"virtual_stages %" PRId64 " does not divide the stage's layers%s", p->virtual_stages,
+			nearest_ends(c, first_odd ? p->first_stage_layers : p->last_stage_layers, near));
+	const int64_t given = first ? p->first_stage_layers : p->last_stage_layers;
 	if (rest < 0)
-		return config_error(c, id, e, "the model has %" PRId64 " layers", c->model.layers);
+		return config_error(c, id, e, "the model has %" PRId64 " layers%s", c->model.layers,
+			nearest_ends(c, given, near));
 	if (stages == 0 ? rest != 0 : rest % (stages * p->virtual_stages) != 0)
 		return config_error(c, id, e,
 			"it leaves %" PRId64 " layers, which %" PRId64 " stages x virtual_stages %" PRId64
-			" do not divide",
-			rest, stages, p->virtual_stages);
+			" do not divide%s",
+			rest, stages, p->virtual_stages, nearest_ends(c, given, near));
 	return ST_OK;
 }
 

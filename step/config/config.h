@@ -121,7 +121,7 @@ struct parallel {
 	enum context_kind context_kind;
 	int64_t expert, expert_tensor;
 	enum expert_dispatch expert_dispatch;
-	enum dtype gather_dtype;         /* of the blocks' matrices: DT_FP8, or DT_COUNT: as products read them */
+	enum dtype gather_dtype;         /* of the blocks' matrices: DT_FP8, DT_BF16, or DT_COUNT: the stack's */
 	enum dtype dispatch_dtype;       /* of tokens on their way to experts: DT_FP8, or DT_COUNT: as activations */
 	bool expert_overlap;             /* exchanges of experts move behind another micro-batch's compute */
 	enum mesh_dim order[DIM_COUNT];  /* innermost first */

@@ -44,9 +44,6 @@ int64_t config_default_ssm_heads(const struct model *m)
 	return 2 * m->hidden > m->ssm_head_dim ? 2 * m->hidden / m->ssm_head_dim : 1;
 }
 
-/* That of flash-linear-attention's kernels (fla/ops/gated_delta_rule/chunk.py). */
-#define DELTA_CHUNK 64
-
 static void derive_model(struct config *c)
 {
 	struct model *m = &c->model;

@@ -331,6 +331,8 @@ char *nearest_multiples(int64_t unit, int64_t value, char buf[NEAREST_MAX]);
 
 /* Fills the keys that follow from others. Idempotent. */
 void config_derive(struct config *c);
+/* ssm_chunk of gated delta rules: that of flash-linear-attention (fla/ops/gated_delta_rule/chunk.py). */
+#define DELTA_CHUNK 64
 /* Returns ssm_heads where it is not given. */
 int64_t config_default_ssm_heads(const struct model *m);
 /* Checks everything that does not depend on the number of ranks. */

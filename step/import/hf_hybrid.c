@@ -58,7 +58,7 @@ static void read_delta(struct hf_reader *r, struct model *m, int64_t value_heads
 	m->ssm_heads = hf_int(r, "linear_num_value_heads", KEY_model_ssm_heads, value_heads);
 	m->ssm_head_dim = hf_int(r, "linear_value_head_dim", KEY_model_ssm_head_dim, 128);
 	m->ssm_conv = hf_int(r, "linear_conv_kernel_dim", KEY_model_ssm_conv, 4);
-	m->ssm_chunk = 64; /* of flash-linear-attention's kernels */
+	m->ssm_chunk = DELTA_CHUNK;
 }
 
 static bool qwen_has_experts(const struct hf_reader *r, const struct model *m, int64_t i)

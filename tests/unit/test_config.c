@@ -406,10 +406,18 @@ static void test_pipeline(void)
 	resolved(GPT2 "parallel: {pipeline: 2, count_ends: both}", 2);
 	refused(GPT2 "parallel: {pipeline: 2, count_ends: head}", 2,
 		"cfg.yaml:2:37: parallel.count_ends: layers and the ends that count are 13, which pipeline 2 x "
-		"virtual_stages 1 do not divide");
+		"virtual_stages 1 do not divide (nearest: none)");
+	refused(GPT2 "parallel: {pipeline: 5, count_ends: head}", 5,
+		"cfg.yaml:2:37: parallel.count_ends: layers and the ends that count are 13, which pipeline 5 x "
+		"virtual_stages 1 do not divide: no word of it helps");
 	refused(GPT2 "parallel: {pipeline: 3, first_stage_layers: 3}", 3,
 		"cfg.yaml:2:45: parallel.first_stage_layers: it leaves 9 layers, which 2 stages x virtual_stages 1 do "
-		"not divide");
+		"not divide (nearest: 2, 4)");
+	refused(GPT2 "parallel: {pipeline: 3, last_stage_layers: 14}", 3,
+		"cfg.yaml:2:44: parallel.last_stage_layers: the model has 12 layers (nearest: 12)");
+	refused(GPT2 "parallel: {pipeline: 2, schedule: interleaved, virtual_stages: 2, last_stage_layers: 3}", 2,
+		"cfg.yaml:2:86: parallel.last_stage_layers: virtual_stages 2 does not divide the stage's layers "
+		"(nearest: 2, 4)");
 	refused(GPT2 "parallel: {pipeline: 3, first_stage_layers: 2, count_ends: both}", 3,
 		"cfg.yaml:2:48: parallel.count_ends: contradicts first_stage_layers or last_stage_layers: give one of "
 		"them");

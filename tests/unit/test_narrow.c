@@ -107,13 +107,14 @@ static void test_gathered(void)
 }
 
 /* A stack that makes matrices fp8 before it gathers them (XLA) does so with fsdp in fp8, where nobody says otherwise.
- */
+ * "auto" written out is the same as left out. */
 static void test_stack_gathers(void)
 {
 	const char *const texts[] = {"dtype: fp8, stack: maxtext}\nparallel: {strategy: fsdp}\n",
+		"dtype: fp8, stack: maxtext}\nparallel: {strategy: fsdp, gather_dtype: auto}\n",
+		"dtype: fp8, stack: maxtext}\nparallel: {strategy: fsdp, gather_dtype: bf16}\n",
 		"dtype: bf16, stack: maxtext}\nparallel: {strategy: fsdp}\n",
 		"dtype: fp8, stack: maxtext}\nparallel: {strategy: zero1}\n",
-		"dtype: fp8, stack: maxtext}\nparallel: {strategy: fsdp, gather_dtype: auto}\n",
 		"dtype: fp8, stack: jax-pax}\nparallel: {strategy: fsdp}\n"};
 	for (size_t i = 0; i < COUNT(texts); i++) {
 		struct config c;
@@ -124,7 +125,7 @@ static void test_stack_gathers(void)
 		if (config_resolve(&c, 2, &e))
 			fprintf(stderr, "%s\n", e.text);
 		CU_ASSERT_EQUAL_FATAL(e.status, ST_OK);
-		CU_ASSERT_EQUAL(c.parallel.gather_dtype, i == 0 ? DT_FP8 : DT_COUNT);
+		CU_ASSERT_EQUAL(c.parallel.gather_dtype, i < 2 ? DT_FP8 : i == 2 ? DT_BF16 : DT_COUNT);
 	}
 }
 
