@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "exec/gpus.h"
 #include "exec/host/device.h"
 #include "exec/init.h"
@@ -34,76 +35,76 @@ static enum status role_supported(const struct role *r, bool gpus, struct error 
 	return ST_OK;
 }
 
+#define ON_CORES "executed on cores alone (run.backend: host)"
+#define PREDICTED "predicted, not executed"
+
+static bool of_layers(const struct model *m, char kind) { return strchr(m->layer_pattern, kind) != NULL; }
+
+static bool keeps_off_gpus(enum offload o) { return o == OFF_OPTIMIZER || o == OFF_OPTIMIZER_PARAMS; }
+
+/* Refuses the first part of the plan that is not executed: on GPUs, or at all. */
+static enum status plan_supported(const struct program *p, bool gpus, struct error *e)
+{
+	const struct model *m = &p->config.model;
+	const struct train *t = &p->config.train;
+	const struct {
+		bool lacking, gpus; /* gpus: of GPUs alone */
+		const char *what;
+	} lacks[] = {
+		{p->config.cluster.n_slow_ranks > 0, true,
+			"cluster.slow_ranks: GPUs are not slowed; cores are (run.backend: host), and `stepsim predict` "
+			"predicts it"},
+		{model_window(m, 0) > 0 && t->attention == ATT_NAIVE, false,
+			"model.sliding_window: executed by flash attention alone; with naive attention it is " PREDICTED},
+		{m->kv_lora_rank > 0, true, "model.kv_lora_rank: latent attention is " ON_CORES},
+		{model_is_conv(m), true, "model.conv_stages: convolutional networks are " ON_CORES},
+		{m->adaptive_norm || m->output_channels > 0, true,
+			"model.adaptive_norm and output_channels: diffusion transformers are " ON_CORES},
+		{of_layers(m, 'G'), true, "model.layer_pattern: gated delta rules are " ON_CORES},
+		{of_layers(m, 'C'), true, "model.layer_pattern: short convolutions are " ON_CORES},
+		{of_layers(m, 'M') || of_layers(m, 'P'), true, "model.layer_pattern: Mamba layers are " ON_CORES},
+		{m->attention_gate, true, "model.attention_gate: " ON_CORES},
+		{m->shared_expert_gate, true, "model.shared_expert_gate: " ON_CORES},
+		{m->encoder_layers > 0, true, "model.encoder_layers: " ON_CORES},
+		{m->position == POS_RELATIVE, true, "model.position relative: " ON_CORES},
+		{m->attention_sinks, true, "model.attention_sinks: " ON_CORES},
+		{m->attention_softcap > 0, true, "model.attention_softcap: " ON_CORES},
+		{m->logit_softcap > 0, true, "model.logit_softcap: " ON_CORES},
+		{model_window(m, 0) > 0 && m->window_kind == WINDOW_CHUNKED, true,
+			"model.window_kind: chunked is " ON_CORES},
+		{m->qk_norm != QK_NORM_NONE, true, "model.qk_norm: " ON_CORES},
+		{m->classes > 0 || model_targets(m) < m->seq_len, true,
+			"model.classes, predictions and input patches: " ON_CORES},
+		{keeps_off_gpus(t->offload), true,
+			"train.offload: the host's update is executed beside cores alone (run.backend: host), and "
+			"`stepsim predict` predicts it"},
+		{t->launch_blocking, true, "train.launch_blocking is " PREDICTED},
+		{p->config.data.repeated_token, false, "data.repeated_token is " PREDICTED},
+		{t->expert_loop, false, "train.expert_loop is " PREDICTED},
+		/* CUDA does not promise that branches of a graph run beside each other. */
+		{p->n_roles > 1 && t->cuda_graph, true,
+			"train.cuda_graph: pipeline stages are not executed as a graph, whose branches might wait for "
+			"each other's messages for ever"},
+	};
+	for (size_t i = 0; i < COUNT(lacks); i++)
+		if (lacks[i].lacking && (gpus || !lacks[i].gpus))
+			return error_set(e, ST_RUN, "%s", lacks[i].what);
+	return ST_OK;
+}
+
 enum status runner_supports(const struct program *p, bool gpus, struct error *e)
 {
-	enum status st = ST_OK;
 	const struct algorithm_traits *algorithm = &algorithm_traits[p->config.collectives.algorithm];
 	if (!algorithm->nccl)
-		return error_set(e, ST_RUN, "collectives.algorithm: NCCL lacks %s, which is predicted, not executed",
+		return error_set(e, ST_RUN, "collectives.algorithm: NCCL lacks %s, which is " PREDICTED,
 			algorithm->name);
-	if (gpus && p->config.cluster.n_slow_ranks > 0)
-		return error_set(e, ST_RUN,
-			"cluster.slow_ranks: GPUs are not slowed; cores are (run.backend: host), and `stepsim predict` "
-			"predicts it");
-	if (model_window(&p->config.model, 0) > 0 && p->config.train.attention == ATT_NAIVE)
-		return error_set(e, ST_RUN,
-			"model.sliding_window: executed by flash attention alone; with naive attention it is "
-			"predicted, not executed");
-	if (config_predicted_only(&p->config))
-		return error_set(e, ST_RUN, "%s", config_predicted_only(&p->config));
-	if (gpus && p->config.model.kv_lora_rank > 0)
-		return error_set(e, ST_RUN,
-			"model.kv_lora_rank: latent attention is executed on cores alone (run.backend: host)");
-	if (gpus && model_is_conv(&p->config.model))
-		return error_set(e, ST_RUN,
-			"model.conv_stages: convolutional networks are executed on cores alone (run.backend: host)");
-	if (gpus && (p->config.model.adaptive_norm || p->config.model.output_channels > 0))
-		return error_set(e, ST_RUN,
-			"model.adaptive_norm and output_channels: diffusion transformers are executed on cores alone "
-			"(run.backend: host)");
-	const struct model *m = &p->config.model;
-	if (gpus && strpbrk(m->layer_pattern, "MPGC"))
-		return error_set(e, ST_RUN, "model.layer_pattern: %s are executed on cores alone (run.backend: host)",
-			strchr(m->layer_pattern, 'G')   ? "gated delta rules"
-			: strchr(m->layer_pattern, 'C') ? "short convolutions"
-							: "Mamba layers");
-	if (gpus && (m->attention_gate || m->shared_expert_gate))
-		return error_set(e, ST_RUN, "model.%s: executed on cores alone (run.backend: host)",
-			m->attention_gate ? "attention_gate" : "shared_expert_gate");
-	if (gpus && (m->encoder_layers > 0 || m->position == POS_RELATIVE))
-		return error_set(e, ST_RUN, "model.%s: executed on cores alone (run.backend: host)",
-			m->encoder_layers > 0 ? "encoder_layers" : "position relative");
-	if (gpus && (m->attention_sinks || m->attention_softcap > 0 || m->logit_softcap > 0))
-		return error_set(e, ST_RUN, "model.%s: executed on cores alone (run.backend: host)",
-			m->attention_sinks         ? "attention_sinks"
-			: m->attention_softcap > 0 ? "attention_softcap"
-						   : "logit_softcap");
-	if (gpus && model_window(m, 0) > 0 && m->window_kind == WINDOW_CHUNKED)
-		return error_set(e, ST_RUN,
-			"model.window_kind: chunked is executed on cores alone (run.backend: host)");
-	if (gpus && p->config.model.qk_norm != QK_NORM_NONE)
-		return error_set(e, ST_RUN, "model.qk_norm: executed on cores alone (run.backend: host)");
+	const char *predicted = config_predicted_only(&p->config);
+	if (predicted)
+		return error_set(e, ST_RUN, "%s", predicted);
 	const struct optimizer_traits *o = &optimizer_traits[p->config.train.optimizer];
 	if (gpus && (o->orthogonal || o->factored))
-		return error_set(e, ST_RUN, "train.optimizer %s: executed on cores alone (run.backend: host)", o->name);
-	if (gpus && (p->config.model.classes > 0 || model_targets(&p->config.model) < p->config.model.seq_len))
-		return error_set(e, ST_RUN,
-			"model.classes, predictions and input patches: executed on cores alone (run.backend: host)");
-	if (gpus && (p->config.train.offload == OFF_OPTIMIZER || p->config.train.offload == OFF_OPTIMIZER_PARAMS))
-		return error_set(e, ST_RUN,
-			"train.offload: the host's update is executed beside cores alone (run.backend: host), and "
-			"`stepsim predict` predicts it");
-	if (gpus && p->config.train.launch_blocking)
-		return error_set(e, ST_RUN, "train.launch_blocking is predicted, not executed");
-	if (p->config.data.repeated_token)
-		return error_set(e, ST_RUN, "data.repeated_token is predicted, not executed");
-	if (p->config.train.expert_loop)
-		return error_set(e, ST_RUN, "train.expert_loop is predicted, not executed");
-	/* CUDA does not promise that branches of a graph run beside each other. */
-	if (gpus && p->n_roles > 1 && p->config.train.cuda_graph)
-		return error_set(e, ST_RUN,
-			"train.cuda_graph: pipeline stages are not executed as a graph, whose branches might wait for "
-			"each other's messages for ever");
+		return error_set(e, ST_RUN, "train.optimizer %s: " ON_CORES, o->name);
+	enum status st = plan_supported(p, gpus, e);
 	for (size_t i = 0; i < p->n_roles && !st; i++)
 		st = role_supported(&p->roles[i], gpus, e);
 	return st;

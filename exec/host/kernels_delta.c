@@ -2,18 +2,11 @@
 #include <math.h>
 #include <string.h>
 
-#include "exec/host/kernels_private.h"
-#include "exec/host/ssm_shape.h"
+#include "exec/host/ssm_jobs.h"
 
 /* ---- the scan ---- */
 
-struct delta_job {
-	struct shape s;
-	const float *xbc, *in, *heads, *dy;
-	float *states, *y, *dxbc, *din;
-	float *scratch, *partial; /* of a thread; of a sequence: the gradient of `heads` */
-	int64_t stride;
-};
+#define HEAD_VALUES 2 /* in a row of `heads` */
 
 /* A head in a sequence. k, q [seq, N] are of length 1 and 1 / sqrt(N). */
 struct head {
@@ -49,24 +42,24 @@ static int64_t room_stride(const struct op *op)
 	return 2 * padded(s.seq * s.N) + 4 * padded(s.seq) + padded(s.N) + padded(history > state ? history : state);
 }
 
-static const float *group_of(const struct delta_job *j, int64_t sequence, int64_t g)
+static const float *group_of(const struct scan_job *j, int64_t sequence, int64_t g)
 {
 	return j->xbc + sequence * j->s.seq * j->s.conv_row + g * j->s.conv;
 }
 
-static struct head head_of(const struct delta_job *j, int64_t sequence, int64_t h, const struct room *r)
+static struct head head_of(const struct scan_job *j, int64_t sequence, int64_t h, const struct room *r)
 {
 	const struct shape *s = &j->s;
 	const int64_t g = h / s->per_group, i = h % s->per_group;
 	const float *dt = j->in + sequence * s->seq * s->in_row + g * s->in + s->x + s->conv + i;
 	return (struct head){group_of(j, sequence, g) + i * s->P, r->k, r->q, dt, dt + s->per_group,
-		expf(j->heads[2 * h]), j->heads[2 * h + 1], s->conv_row, s->in_row};
+		expf(j->heads[HEAD_VALUES * h]), j->heads[HEAD_VALUES * h + 1], s->conv_row, s->in_row};
 }
 
 static float inverse_length(const float *x, int64_t N) { return 1.0f / sqrtf(row_dot(x, x, N) + UNIT_EPS); }
 
 /* Fills keys and queries of a group. */
-static void fill_units(const struct delta_job *j, int64_t sequence, int64_t g, const struct room *r)
+static void fill_units(const struct scan_job *j, int64_t sequence, int64_t g, const struct room *r)
 {
 	const struct shape *s = &j->s;
 	const int64_t N = s->N;
@@ -95,12 +88,6 @@ static void fill_gates(const struct shape *s, const struct head *h, const struct
 	}
 }
 
-static float *states_of(const struct delta_job *j, int64_t sequence, int64_t chunk, int64_t h)
-{
-	const struct shape *s = &j->s;
-	return j->states + ((sequence * s->chunks + chunk) * s->heads + h) * s->P * s->N;
-}
-
 /* One row of a channel: state = decay state + beta (v - decay state . k) k. */
 static void step(float *restrict state, const float *restrict k, int64_t N, float decay, float beta, float v)
 {
@@ -112,7 +99,7 @@ static void step(float *restrict state, const float *restrict k, int64_t N, floa
 }
 
 /* Runs a head through a sequence; j->y NULL: for the states alone. */
-static void run_head(const struct delta_job *j, int64_t sequence, int64_t h, const struct head *head,
+static void run_head(const struct scan_job *j, int64_t sequence, int64_t h, const struct head *head,
 	const struct room *r)
 {
 	const struct shape *s = &j->s;
@@ -120,7 +107,7 @@ static void run_head(const struct delta_job *j, int64_t sequence, int64_t h, con
 	memset(r->state, 0, (size_t)(s->P * N) * sizeof *r->state);
 	for (int64_t t = 0; t < s->seq; t++) {
 		if (t % s->chunk == 0)
-			memcpy(states_of(j, sequence, t / s->chunk, h), r->state,
+			memcpy(scan_states(j, sequence, t / s->chunk, h), r->state,
 				(size_t)(s->P * N) * sizeof *r->state);
 		for (int64_t p = 0; p < s->P; p++) {
 			float *state = r->state + p * N;
@@ -134,7 +121,7 @@ static void run_head(const struct delta_job *j, int64_t sequence, int64_t h, con
 
 static void scan_task(void *ctx, int64_t task, int thread)
 {
-	const struct delta_job *j = ctx;
+	const struct scan_job *j = ctx;
 	const int64_t sequence = task / j->s.groups, g = task % j->s.groups;
 	const struct room r = room_of(&j->s, j->scratch + thread * j->stride);
 	fill_units(j, sequence, g, &r);
@@ -153,15 +140,7 @@ size_t scratch_delta_scan(const struct op *op, int threads)
 enum status kernel_delta_scan(const struct host_env *env, const struct op *op, void *const arg[], struct error *e)
 {
 	(void)e;
-	struct delta_job j = {.s = shape_of(op),
-		.xbc = arg[ARG_DELTA_SCAN_xbc],
-		.in = arg[ARG_DELTA_SCAN_in],
-		.heads = arg[ARG_DELTA_SCAN_heads],
-		.states = arg[ARG_DELTA_SCAN_states],
-		.y = arg[ARG_DELTA_SCAN_y],
-		.scratch = env->scratch,
-		.stride = room_stride(op)};
-	pool_run(env->pool, scan_task, &j, j.s.batch * j.s.groups);
+	scan_forward(env, op, arg, scan_task, op->ssm.groups, room_stride(op));
 	return ST_OK;
 }
 
@@ -186,14 +165,14 @@ static float row_grad(const struct head *head, int64_t t, int64_t N, float v, fl
 }
 
 /* A channel's gradients in one chunk, rows from the last to the first. r->dstate is that of the state behind it. */
-static void channel_grad(const struct delta_job *j, const struct head *head, int64_t sequence, int64_t h, int64_t p,
+static void channel_grad(const struct scan_job *j, const struct head *head, int64_t sequence, int64_t h, int64_t p,
 	int64_t chunk, const struct room *r)
 {
 	const struct shape *s = &j->s;
 	const int64_t N = s->N, first = chunk * s->chunk, g = h / s->per_group;
 	const int64_t n = s->seq - first < s->chunk ? s->seq - first : s->chunk;
 	float *history = r->state;
-	memcpy(history, states_of(j, sequence, chunk, h) + p * N, (size_t)N * sizeof *history);
+	memcpy(history, scan_states(j, sequence, chunk, h) + p * N, (size_t)N * sizeof *history);
 	for (int64_t i = 0; i < n; i++) {
 		const int64_t t = first + i;
 		memcpy(history + (i + 1) * N, history + i * N, (size_t)N * sizeof *history);
@@ -207,7 +186,7 @@ static void channel_grad(const struct delta_job *j, const struct head *head, int
 	}
 }
 
-static void head_backward(const struct delta_job *j, int64_t sequence, int64_t h, const struct room *r)
+static void head_backward(const struct scan_job *j, int64_t sequence, int64_t h, const struct room *r)
 {
 	const struct shape *s = &j->s;
 	const struct head head = head_of(j, sequence, h, r);
@@ -230,7 +209,7 @@ static void head_backward(const struct delta_job *j, int64_t sequence, int64_t h
 		A -= (double)(head.A * soft * r->dg[t]);
 		bias += (double)d;
 	}
-	float *out = j->partial + (sequence * s->heads + h) * 2;
+	float *out = j->partial + (sequence * s->heads + h) * HEAD_VALUES;
 	out[0] = (float)A;
 	out[1] = (float)bias;
 }
@@ -246,7 +225,7 @@ static void unit_grad(const float *x, const float *u, float scale, int64_t N, fl
 /* All heads of a group add to its k and q. */
 static void scan_grad_task(void *ctx, int64_t task, int thread)
 {
-	const struct delta_job *j = ctx;
+	const struct scan_job *j = ctx;
 	const struct shape *s = &j->s;
 	const int64_t sequence = task / s->groups, g = task % s->groups, N = s->N;
 	const struct room r = room_of(s, j->scratch + thread * j->stride);
@@ -265,38 +244,17 @@ static void scan_grad_task(void *ctx, int64_t task, int thread)
 
 size_t scratch_delta_scan_grad(const struct op *op, int threads)
 {
-	return ((size_t)threads * (size_t)room_stride(op) + (size_t)(2 * op->ssm.heads * op->ssm.batch)) *
-	       sizeof(float);
+	return scan_backward_scratch(op, threads, HEAD_VALUES, room_stride(op));
 }
 
 enum status kernel_delta_scan_grad(const struct host_env *env, const struct op *op, void *const arg[], struct error *e)
 {
 	(void)e;
-	struct delta_job j = {.s = shape_of(op),
-		.xbc = arg[ARG_DELTA_SCAN_GRAD_xbc],
-		.in = arg[ARG_DELTA_SCAN_GRAD_in],
-		.heads = arg[ARG_DELTA_SCAN_GRAD_heads],
-		.dy = arg[ARG_DELTA_SCAN_GRAD_dy],
-		.states = arg[ARG_DELTA_SCAN_GRAD_states],
-		.dxbc = arg[ARG_DELTA_SCAN_GRAD_dxbc],
-		.din = arg[ARG_DELTA_SCAN_GRAD_din],
-		.scratch = env->scratch,
-		.stride = room_stride(op)};
-	j.partial = j.scratch + pool_threads(env->pool) * j.stride;
-	pool_run(env->pool, scan_grad_task, &j, j.s.batch * j.s.groups);
-	kernel_sum_parts(j.partial, (int)j.s.batch, 2 * j.s.heads, 2 * j.s.heads, arg[ARG_DELTA_SCAN_GRAD_dheads],
-		op->flags & OP_ACCUMULATE);
+	scan_backward(env, op, arg, scan_grad_task, HEAD_VALUES, room_stride(op));
 	return ST_OK;
 }
 
 /* ---- the norm and its gate ---- */
-
-struct gate_job {
-	struct shape s;
-	const float *y, *in, *w, *dout;
-	float *out, *sigma, *dy, *din, *partial;
-	int64_t stride;
-};
 
 /* Head h of row r: its gate among the columns of `in`. */
 static int64_t gate_at(const struct shape *s, int64_t r, int64_t h)
@@ -323,13 +281,7 @@ static void gate_part(void *ctx, int64_t begin, int64_t end, int part, int threa
 enum status kernel_delta_gate(const struct host_env *env, const struct op *op, void *const arg[], struct error *e)
 {
 	(void)e;
-	struct gate_job j = {.s = shape_of(op),
-		.y = arg[ARG_DELTA_GATE_y],
-		.in = arg[ARG_DELTA_GATE_in],
-		.w = arg[ARG_DELTA_GATE_w],
-		.out = arg[ARG_DELTA_GATE_out],
-		.sigma = arg[ARG_DELTA_GATE_sigma]};
-	kernel_split(env, kernel_parts(env, j.s.rows, j.s.heads * j.s.P), j.s.rows, gate_part, &j);
+	gate_forward(env, op, arg, gate_part);
 	return ST_OK;
 }
 
@@ -370,19 +322,6 @@ size_t scratch_delta_gate_grad(const struct op *op, int threads)
 enum status kernel_delta_gate_grad(const struct host_env *env, const struct op *op, void *const arg[], struct error *e)
 {
 	(void)e;
-	const int64_t P = op->ssm.head_dim;
-	struct gate_job j = {.s = shape_of(op),
-		.dout = arg[ARG_DELTA_GATE_GRAD_dout],
-		.y = arg[ARG_DELTA_GATE_GRAD_y],
-		.in = arg[ARG_DELTA_GATE_GRAD_in],
-		.w = arg[ARG_DELTA_GATE_GRAD_w],
-		.sigma = arg[ARG_DELTA_GATE_GRAD_sigma],
-		.dy = arg[ARG_DELTA_GATE_GRAD_dy],
-		.din = arg[ARG_DELTA_GATE_GRAD_din],
-		.partial = env->scratch,
-		.stride = padded(P)};
-	const int parts = kernel_parts_summed(env, j.s.rows, j.s.heads * P);
-	kernel_split(env, parts, j.s.rows, gate_grad_part, &j);
-	kernel_sum_parts(j.partial, parts, j.stride, P, arg[ARG_DELTA_GATE_GRAD_dw], op->flags & OP_ACCUMULATE);
+	gate_backward(env, op, arg, gate_grad_part, op->ssm.head_dim);
 	return ST_OK;
 }

@@ -2,8 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "exec/host/kernels_private.h"
-#include "exec/host/ssm_shape.h"
+#include "exec/host/ssm_jobs.h"
 
 /* ---- the convolution ---- */
 
@@ -152,13 +151,7 @@ enum status kernel_ssm_conv_grad(const struct host_env *env, const struct op *op
 
 /* ---- the scan ---- */
 
-struct scan_job {
-	struct shape s;
-	const float *xbc, *in, *heads, *dy;
-	float *states, *y, *dxbc, *din;
-	float *scratch, *partial; /* of a thread; of a sequence: the gradient of `heads` */
-	int64_t stride;
-};
+#define HEAD_VALUES 3 /* in a row of `heads` */
 
 /* A head in a sequence. */
 struct head {
@@ -171,7 +164,7 @@ static struct head head_of(const struct scan_job *j, int64_t sequence, int64_t h
 {
 	const struct shape *s = &j->s;
 	const int64_t g = h / s->per_group, i = h % s->per_group;
-	const float *xbc = j->xbc + sequence * s->seq * s->conv_row + g * s->conv, *w = j->heads + 3 * h;
+	const float *xbc = j->xbc + sequence * s->seq * s->conv_row + g * s->conv, *w = j->heads + HEAD_VALUES * h;
 	const float *in = j->in + sequence * s->seq * s->in_row + g * s->in;
 	return (struct head){xbc + i * s->P, xbc + s->x, xbc + s->x + s->N, in + s->x + s->conv + i, -expf(w[0]), w[1],
 		w[2], s->conv_row, s->in_row};
@@ -181,12 +174,6 @@ static float dt_of(const struct head *h, int64_t t)
 {
 	const float x = h->dt[t * h->in_row] + h->bias;
 	return x > 20.0f ? x : log1pf(expf(x));
-}
-
-static float *states_of(const struct scan_job *j, int64_t sequence, int64_t chunk, int64_t h)
-{
-	const struct shape *s = &j->s;
-	return j->states + ((sequence * s->chunks + chunk) * s->heads + h) * s->P * s->N;
 }
 
 /* One row: state = decay state + push B; returns state . C. */
@@ -208,7 +195,7 @@ static void run_head(const struct scan_job *j, int64_t sequence, int64_t h, floa
 		const float *x = head.x + t * head.row, *B = head.B + t * head.row, *C = head.C + t * head.row;
 		const float dt = dt_of(&head, t), decay = expf(dt * head.A);
 		if (t % s->chunk == 0)
-			memcpy(states_of(j, sequence, t / s->chunk, h), state, (size_t)(s->P * s->N) * sizeof *state);
+			memcpy(scan_states(j, sequence, t / s->chunk, h), state, (size_t)(s->P * s->N) * sizeof *state);
 		for (int64_t p = 0; p < s->P; p++) {
 			const float sum = step(state + p * s->N, B, C, s->N, decay, dt * x[p]);
 			if (y)
@@ -233,15 +220,7 @@ size_t scratch_ssm_scan(const struct op *op, int threads)
 enum status kernel_ssm_scan(const struct host_env *env, const struct op *op, void *const arg[], struct error *e)
 {
 	(void)e;
-	struct scan_job j = {.s = shape_of(op),
-		.xbc = arg[ARG_SSM_SCAN_xbc],
-		.in = arg[ARG_SSM_SCAN_in],
-		.heads = arg[ARG_SSM_SCAN_heads],
-		.states = arg[ARG_SSM_SCAN_states],
-		.y = arg[ARG_SSM_SCAN_y],
-		.scratch = env->scratch,
-		.stride = scan_stride(op)};
-	pool_run(env->pool, scan_task, &j, j.s.batch * j.s.heads);
+	scan_forward(env, op, arg, scan_task, op->ssm.heads, scan_stride(op));
 	return ST_OK;
 }
 
@@ -260,7 +239,7 @@ static void channel_grad(const struct scan_job *j, const struct head *head, int6
 	const struct shape *s = &j->s;
 	const int64_t N = s->N, first = chunk * s->chunk, group = h / s->per_group;
 	const int64_t n = s->seq - first < s->chunk ? s->seq - first : s->chunk;
-	memcpy(g->history, states_of(j, sequence, chunk, h) + p * N, (size_t)N * sizeof *g->history);
+	memcpy(g->history, scan_states(j, sequence, chunk, h) + p * N, (size_t)N * sizeof *g->history);
 	for (int64_t i = 0; i < n; i++) {
 		const int64_t t = first + i, at = t * head->row;
 		const float dt = dt_of(head, t);
@@ -306,7 +285,7 @@ static void head_backward(const struct scan_job *j, int64_t sequence, int64_t h,
 		j->din[(sequence * s->seq + t) * s->in_row + column] = d;
 		bias += (double)d;
 	}
-	float *out = j->partial + (sequence * s->heads + h) * 3;
+	float *out = j->partial + (sequence * s->heads + h) * HEAD_VALUES;
 	out[0] = (float)(grad.A * (double)head.A);
 	out[1] = (float)bias;
 	out[2] = (float)grad.D;
@@ -334,38 +313,17 @@ static int64_t scan_grad_stride(const struct op *op)
 
 size_t scratch_ssm_scan_grad(const struct op *op, int threads)
 {
-	return ((size_t)threads * (size_t)scan_grad_stride(op) + (size_t)(3 * op->ssm.heads * op->ssm.batch)) *
-	       sizeof(float);
+	return scan_backward_scratch(op, threads, HEAD_VALUES, scan_grad_stride(op));
 }
 
 enum status kernel_ssm_scan_grad(const struct host_env *env, const struct op *op, void *const arg[], struct error *e)
 {
 	(void)e;
-	struct scan_job j = {.s = shape_of(op),
-		.xbc = arg[ARG_SSM_SCAN_GRAD_xbc],
-		.in = arg[ARG_SSM_SCAN_GRAD_in],
-		.heads = arg[ARG_SSM_SCAN_GRAD_heads],
-		.dy = arg[ARG_SSM_SCAN_GRAD_dy],
-		.states = arg[ARG_SSM_SCAN_GRAD_states],
-		.dxbc = arg[ARG_SSM_SCAN_GRAD_dxbc],
-		.din = arg[ARG_SSM_SCAN_GRAD_din],
-		.scratch = env->scratch,
-		.stride = scan_grad_stride(op)};
-	j.partial = j.scratch + pool_threads(env->pool) * j.stride;
-	pool_run(env->pool, scan_grad_task, &j, j.s.batch * j.s.groups);
-	kernel_sum_parts(j.partial, (int)j.s.batch, 3 * j.s.heads, 3 * j.s.heads, arg[ARG_SSM_SCAN_GRAD_dheads],
-		op->flags & OP_ACCUMULATE);
+	scan_backward(env, op, arg, scan_grad_task, HEAD_VALUES, scan_grad_stride(op));
 	return ST_OK;
 }
 
 /* ---- the gated norm ---- */
-
-struct gate_job {
-	struct shape s;
-	const float *y, *in, *w, *dout;
-	float *out, *sigma, *dy, *din, *partial;
-	int64_t stride;
-};
 
 static void gate_part(void *ctx, int64_t begin, int64_t end, int part, int thread)
 {
@@ -389,13 +347,7 @@ static void gate_part(void *ctx, int64_t begin, int64_t end, int part, int threa
 enum status kernel_ssm_gate(const struct host_env *env, const struct op *op, void *const arg[], struct error *e)
 {
 	(void)e;
-	struct gate_job j = {.s = shape_of(op),
-		.y = arg[ARG_SSM_GATE_y],
-		.in = arg[ARG_SSM_GATE_in],
-		.w = arg[ARG_SSM_GATE_w],
-		.out = arg[ARG_SSM_GATE_out],
-		.sigma = arg[ARG_SSM_GATE_sigma]};
-	kernel_split(env, kernel_parts(env, j.s.rows, j.s.heads * j.s.P), j.s.rows, gate_part, &j);
+	gate_forward(env, op, arg, gate_part);
 	return ST_OK;
 }
 
@@ -436,19 +388,6 @@ size_t scratch_ssm_gate_grad(const struct op *op, int threads)
 enum status kernel_ssm_gate_grad(const struct host_env *env, const struct op *op, void *const arg[], struct error *e)
 {
 	(void)e;
-	const int64_t cols = op->ssm.heads * op->ssm.head_dim;
-	struct gate_job j = {.s = shape_of(op),
-		.dout = arg[ARG_SSM_GATE_GRAD_dout],
-		.y = arg[ARG_SSM_GATE_GRAD_y],
-		.in = arg[ARG_SSM_GATE_GRAD_in],
-		.w = arg[ARG_SSM_GATE_GRAD_w],
-		.sigma = arg[ARG_SSM_GATE_GRAD_sigma],
-		.dy = arg[ARG_SSM_GATE_GRAD_dy],
-		.din = arg[ARG_SSM_GATE_GRAD_din],
-		.partial = env->scratch,
-		.stride = padded(cols)};
-	const int parts = kernel_parts_summed(env, j.s.rows, cols);
-	kernel_split(env, parts, j.s.rows, gate_grad_part, &j);
-	kernel_sum_parts(j.partial, parts, j.stride, cols, arg[ARG_SSM_GATE_GRAD_dw], op->flags & OP_ACCUMULATE);
+	gate_backward(env, op, arg, gate_grad_part, op->ssm.heads * op->ssm.head_dim);
 	return ST_OK;
 }
