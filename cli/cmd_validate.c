@@ -74,15 +74,15 @@ static enum status write_collectives_json(const judged_collectives *rows, const 
 		const struct judged_collective *j = &rows->at[i];
 		bool good = !j->reason[0];
 		json_t *row = json_pack(
-			"{s:s, s:s, s:s, s:I, s:f, s:o, s:f, s:o, s:o, s:o, s:o, s:o, s:i, s:b, s:o, s:o, s:o}", "id",
-			j->id, "machine", j->machine, "collective", j->collective, "ranks", (json_int_t)j->ranks,
+			"{s:s, s:s, s:s, s:I, s:f, s:o, s:f, s:o, s:o, s:o, s:o, s:o, s:i, s:b, s:o, s:o, s:o, s:o}",
+			"id", j->id, "machine", j->machine, "collective", j->collective, "ranks", (json_int_t)j->ranks,
 			"bytes", j->bytes, "predicted_s", good ? json_real(j->predicted_s) : json_null(), "measured_s",
 			j->measured_s, "error", good ? json_real(j->predicted_s / j->measured_s - 1) : json_null(),
 			"interval90_s",
 			good ? json_pack("[f, f]", j->interval90_s[0], j->interval90_s[1]) : json_null(), "busbw_Bps",
 			real(j->busbw_Bps), "algorithm", text(j->algorithm), "protocol", text(j->protocol), "channels",
 			j->channels, "best", j->best, "use", text(j->use), "network",
-			text(network_known_name(j->network)), "reason", text(j->reason));
+			text(network_known_name(j->network)), "fabric", text(j->fabric), "reason", text(j->reason));
 		json_array_append_new(results, row);
 	}
 	json_t *all = json_pack("{s:o}", "results", results);

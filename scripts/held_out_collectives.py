@@ -69,21 +69,6 @@ def machine(row):
     return re.sub('-[0-9]+$', '', row['id'])
 
 
-def network(row):
-    """The file of configs/fabrics that joins the hosts of a row; '' on one host."""
-    if int(row['n_nodes']) == 1 or not row['inter']:
-        return ''
-    return row['fabric'] or next((name for word, name in WORDS if word in row['inter']), 'roce')
-
-
-WORDS = (
-    ('EFA', 'efa'),
-    ('Slingshot', 'slingshot'),
-    ('TCPXO', 'tcpxo'),
-    ('TCPX', 'tcpx'),
-    ('IB', 'infiniband'),
-    ('Infini', 'infiniband'),
-)
 NAMES = {
     'infiniband': 'InfiniBand',
     'roce': 'RoCE',
@@ -98,11 +83,11 @@ NAMES = {
 
 def kind(row):
     """The class of machine by what joins its GPUs."""
-    across = network(row)
+    across = row['joined']
     if row['gpu'].startswith('MI'):
         return 'AMD, across hosts' if across else 'AMD, one host'
     if across:
-        return NAMES[across]
+        return NAMES.get(across, across)
     return next((name for word, name in INSIDE.items() if word in row['intra']), 'NVLink, one host')
 
 
@@ -180,7 +165,8 @@ def at_least(values, fabric, keys):
 def predict(home, rows, constants, values):
     """What the program says with these constants, or None where it cannot predict a row."""
     constants.put(home, values)
-    found = home.results(STEPSIM, home.table([{k: v for k, v in r.items() if k != 'table'} for r in rows]))
+    cells = [{k: v for k, v in r.items() if k not in ('table', 'joined')} for r in rows]
+    found = home.results(STEPSIM, home.table(cells))
     return [p if p['predicted_s'] else None for p in found]
 
 
@@ -192,7 +178,8 @@ class Fit:
     def __init__(self, home, rows):
         self.home, self.constants = home, Constants()
         now = predict(home, rows, self.constants, {})
-        self.rows = [r for r, p in zip(rows, now) if p]
+        # joined: the file of configs/fabrics that joins the hosts; '' on one host
+        self.rows = [r | {'joined': p['fabric'] or ''} for r, p in zip(rows, now) if p]
         self.now = [p for p in now if p]
         self.residual = [log_error(p) for p in self.now]
         self.members = collections.defaultdict(list)
@@ -206,7 +193,7 @@ class Fit:
         """Predicts the rows that may see a constant with another value of it."""
         by = 1 - STEP if is_share(name) else 1 + STEP
         of, _, fabric = file.partition('/')
-        mine = [i for i, r in enumerate(self.rows) if of == 'model' or network(r) == fabric]
+        mine = [i for i, r in enumerate(self.rows) if of == 'model' or r['joined'] == fabric]
         column = {}
         found = predict(self.home, [self.rows[i] for i in mine], self.constants, {name: value * by}) if mine else []
         for i, p in zip(mine, found):
@@ -247,7 +234,7 @@ class Fit:
             move = [min(max(x, -MOST), MOST) for x in solve(a, b)]
         values = {name: self.constants.of[name][2] * math.exp(x) for name, x in zip(fixed, move)}
         for fabric in FABRICS:  # a network of one machine has elsewhere the width of what it counts as
-            if {machine(r) for r in self.rows if network(r) == fabric} == {held}:
+            if {machine(r) for r in self.rows if r['joined'] == fabric} == {held}:
                 for key in WIDTHS:
                     values[fabric + ' ' + key] = self.constants.number('fabrics/' + CLASS.get(fabric, STAND_IN), key)
         for name in alone:

@@ -2,6 +2,7 @@
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/array.h"
 #include "base/phrase.h"
@@ -12,7 +13,10 @@ struct word {
 	struct meaning means;
 };
 
-#define WITH(name, value, more) {name, {value, more}}
+#define WITH(name, value, more) \
+	{ \
+		name, { value, more } \
+	}
 #define WORD(name, value) WITH(name, value, NULL)
 
 /* DeepSpeed's stages, FSDP's ShardingStrategy (torch/distributed/fsdp/api.py), Megatron's distributed optimizer. */
@@ -197,19 +201,35 @@ static const struct {
 #define WORDS_MAX 32
 static_assert(COUNT(dtypes) <= WORDS_MAX && COUNT(attentions) <= WORDS_MAX, "the longest lists");
 
-/* The nearest word; where none is near, what the words of the column mean. */
+static bool means_same(const struct meaning *a, const struct meaning *b)
+{
+	return strcmp(a->value, b->value) == 0 && strcmp(a->more ? a->more : "", b->more ? b->more : "") == 0;
+}
+
+/* The nearest word; where none is near, the first word of each meaning. */
 static struct hint hint_of(size_t column, const char *cell)
 {
-	const char *names[WORDS_MAX], *values[WORDS_MAX];
-	size_t n_values = 0;
+	const char *names[WORDS_MAX], *known[WORDS_MAX];
+	const struct word *words = columns[column].words;
+	size_t n_known = 0;
 	for (size_t i = 0; i < columns[column].n; i++) {
-		names[i] = columns[column].words[i].name;
-		const char *value = columns[column].words[i].means.value;
-		if (suggest_find(value, values, n_values) == n_values)
-			values[n_values++] = value;
+		size_t first = 0;
+		while (!means_same(&words[first].means, &words[i].means))
+			first++;
+		names[i] = words[i].name;
+		if (first == i)
+			known[n_known++] = names[i];
 	}
 	return suggest_nearest(cell, names, columns[column].n) ? suggest(cell, names, columns[column].n, NULL)
-	                                                       : suggest_names("known", values, n_values);
+	                                                       : suggest_names("known", known, n_known);
+}
+
+/* What a blank cell means. Megatron's optimizers that are distributed cut their states, as zero1 does. */
+static struct meaning blank_of(const struct csv *t, size_t row, size_t column)
+{
+	const bool distributed = strncasecmp(csv_get(t, row, "optimizer"), "distributed", 11) == 0;
+	const bool cut = columns[column].words == shardings && distributed;
+	return (struct meaning){cut ? "zero1" : columns[column].blank, NULL};
 }
 
 enum status cell_read(const struct csv *t, size_t row, const char *column, struct meaning *out, struct error *e)
@@ -219,7 +239,7 @@ enum status cell_read(const struct csv *t, size_t row, const char *column, struc
 	size_t c = 0, most = 0;
 	while (strcmp(columns[c].column, column) != 0)
 		c++;
-	*out = (struct meaning){columns[c].blank, NULL};
+	*out = blank_of(t, row, c);
 	if (!*cell)
 		return ST_OK;
 	snprintf(plain, sizeof plain, "%.*s", (int)strcspn(cell, "("), cell);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/phrase.h"
 #include "base/stats.h"
 #include "base/suggest.h"
 #include "base/table.h"
@@ -30,16 +31,15 @@ bool is_table_of_collectives(const struct csv *t)
 /* ---- one row ---- */
 
 /* busbw over algbw. */
-static double bus_factor(const char *collective, double n)
+static double bus_factor(enum collective coll, double n)
 {
-	const bool shares = strcmp(collective, "all_gather") == 0 || strcmp(collective, "reduce_scatter") == 0 ||
-	                    strcmp(collective, "alltoall") == 0;
-	return strcmp(collective, "all_reduce") == 0 ? 2 * (n - 1) / n : shares ? (n - 1) / n : 1;
+	const bool shares = coll == COLL_ALL_GATHER || coll == COLL_REDUCE_SCATTER || coll == COLL_ALLTOALL;
+	return coll == COLL_ALL_REDUCE ? 2 * (n - 1) / n : shares ? (n - 1) / n : 1;
 }
 
 /* The time, or what the printed bandwidth says: of the algorithm (bytes / time), or of the bus by nccl-tests'
  * convention. */
-static double measured_s(const struct csv *t, size_t row, const char *collective, double bytes)
+static double measured_s(const struct csv *t, size_t row, enum collective coll, double bytes)
 {
 	double us = strtod(csv_get(t, row, "time_us_outofplace"), NULL), algbw = strtod(csv_get(t, row, "algbw"), NULL),
 	       busbw = strtod(csv_get(t, row, "busbw"), NULL), n = strtod(csv_get(t, row, "n_gpus"), NULL);
@@ -47,7 +47,7 @@ static double measured_s(const struct csv *t, size_t row, const char *collective
 		return 1e-6 * us;
 	if (algbw > 0)
 		return bytes / (1e9 * algbw);
-	return busbw > 0 ? bytes * bus_factor(collective, n) / (1e9 * busbw) : 0;
+	return busbw > 0 ? bytes * bus_factor(coll, n) / (1e9 * busbw) : 0;
 }
 
 static void name_machine(const char *id, char out[64])
@@ -60,14 +60,14 @@ static void name_machine(const char *id, char out[64])
 		out[digits - 1] = '\0';
 }
 
-/* Returns the collective of that name; ST_INPUT names the known ones. */
+/* Finds the collective of that name; ST_INPUT names the known ones, and *out is COLL_OF_GROUPS. */
 static enum status collective_of(const char *word, enum collective *out, struct error *e)
 {
 	const char *known[COLL_OF_GROUPS];
 	for (int i = 0; i < COLL_OF_GROUPS; i++)
 		known[i] = collective_name((enum collective)i);
 	*out = 0;
-	while (*out < COLL_OF_GROUPS && !suggest_same(word, known[*out])) /* all_reduce, AllReduce */
+	while (*out < COLL_OF_GROUPS && !phrase_match(known[*out], word, true)) /* AllReduce, "All Reduce" */
 		++*out;
 	return *out < COLL_OF_GROUPS ? ST_OK
 	                             : error_set(e, ST_INPUT, "collective: '%.40s' is not known%s", word,
@@ -94,16 +94,13 @@ static enum status predict_by_links(const struct rates *r, enum collective coll,
 	return ST_OK;
 }
 
-static enum status predict_collective(const struct csv *t, size_t row, struct machines *machines,
+static enum status predict_collective(const struct csv *t, size_t row, enum collective coll, struct machines *machines,
 	struct judged_collective *out, struct error *e)
 {
 	struct collective_run run;
 	const struct machine *m = NULL;
 	struct nccl_group g;
-	enum collective coll;
-	enum status st = collective_of(out->collective, &coll, e);
-	if (st)
-		return st;
+	enum status st;
 	if (!(out->bytes > 0))
 		return error_set(e, ST_INPUT, "no bytes are moved");
 	if (!(out->measured_s > 0))
@@ -111,6 +108,8 @@ static enum status predict_collective(const struct csv *t, size_t row, struct ma
 	if ((st = collective_words(t, row, &run, e)) ||
 		(st = machines_find(machines, run.line, run.hosts, run.per_host, &m, e)))
 		return st;
+	if (m->nodes > 1)
+		snprintf(out->fabric, sizeof out->fabric, "%s", m->network.id);
 	const struct rates rates = rates_of(m);
 	if (rates.compute_capability <= 0)
 		return predict_by_links(&rates, coll, run.ranks, out, e);
@@ -137,18 +136,22 @@ enum status collective_row_judge(const struct csv *t, size_t row, struct machine
 	struct error *e)
 {
 	struct error why = {ST_OK, ""};
+	enum collective coll;
 	*out = (struct judged_collective){.id = csv_get(t, row, "id"),
 		.collective = csv_get(t, row, "collective"),
 		.use = csv_get(t, row, "use"),
 		.line = t->line[row],
 		.ranks = atoll(csv_get(t, row, "n_gpus")),
 		.bytes = strtod(csv_get(t, row, "bytes"), NULL)};
-	out->measured_s = measured_s(t, row, out->collective, out->bytes);
-	out->busbw_Bps = out->measured_s > 0
-	                         ? out->bytes * bus_factor(out->collective, (double)out->ranks) / out->measured_s
-	                         : NAN;
 	name_machine(out->id, out->machine);
-	predict_collective(t, row, m, out, &why);
+	const bool known = collective_of(out->collective, &coll, &why) == ST_OK;
+	if (known)
+		out->collective = collective_name(coll);
+	out->measured_s = measured_s(t, row, coll, out->bytes);
+	out->busbw_Bps = out->measured_s > 0 ? out->bytes * bus_factor(coll, (double)out->ranks) / out->measured_s
+	                                     : NAN;
+	if (known)
+		predict_collective(t, row, coll, m, out, &why);
 	snprintf(out->reason, sizeof out->reason, "%.255s", why.text);
 	return why.status == ST_RUN ? error_set(e, ST_RUN, "%s", why.text) : ST_OK;
 }

@@ -123,7 +123,7 @@ static void write_collectives(const void *of, FILE *out)
 {
 	const judged_collectives *rows = of;
 	fputs("id,machine,collective,ranks,bytes," TIMES
-	      ",algorithm,protocol,channels,best,use,network,reason,busbw_Bps\n",
+	      ",algorithm,protocol,channels,best,use,network,fabric,reason,busbw_Bps\n",
 		out);
 	for (size_t i = 0; i < rows->n; i++) {
 		const struct judged_collective *j = &rows->at[i];
@@ -140,6 +140,7 @@ static void write_collectives(const void *of, FILE *out)
 		text(j->best ? "true" : "false", out);
 		text(j->use, out);
 		text(network_known_name(j->network), out);
+		text(j->fabric, out);
 		text(j->reason, out);
 		number(j->busbw_Bps > 0, j->busbw_Bps, out);
 		fputc('\n', out);

@@ -295,8 +295,6 @@ static enum status write_parallel(const struct csv *t, size_t row, const struct 
 		fprintf(out, "  tensor: %" PRId64 "\n", tp);
 	if (tp > 1 && sequence_parallel.value && strcmp(sequence_parallel.value, "true") == 0)
 		fprintf(out, "  sequence_parallel: true\n");
-	if (pp > 1 && !*csv_get(t, row, "vp") && f->interleaves)
-		vp = whole(t, row, "n_layers", 1) % (5 * pp) == 0 ? 5 : 2;
 	if (replicas > 1 && strcmp(strategy, "ddp") == 0 && f->ddp_overlaps)
 		fprintf(out, "  overlap: true\n  bucket_mb: 50\n  first_bucket_mb: 2\n");
 	if (pp > 1)
@@ -360,6 +358,16 @@ static enum status sets_of(const char *cell, char text[SETS_TEXT], const char *s
 	return ST_OK;
 }
 
+/* Sets the chunks of a stage where the row leaves them open, and its framework's recipes interleave. */
+static void interleave(const struct csv *t, size_t row, const struct framework *f, struct config *c)
+{
+	struct parallel *p = &c->parallel;
+	if (p->pipeline == 1 || *csv_get(t, row, "vp") || !f->interleaves || p->schedule != SCHED_1F1B)
+		return;
+	p->schedule = SCHED_INTERLEAVED;
+	p->virtual_stages = c->model.layers % (5 * p->pipeline) == 0 ? 5 : 2;
+}
+
 static enum status predict_as(const struct csv *t, size_t row, const struct framework *f, bool tight_memory,
 	struct machines *machines, struct config *c, struct result *result, enum network_known *network,
 	struct error *e)
@@ -374,6 +382,7 @@ static enum status predict_as(const struct csv *t, size_t row, const struct fram
 		!(st = config_parse(text, strlen(text), csv_get(t, row, "id"), sets, n_sets, c, e)) &&
 		!(st = system_words(t, row, &s, e)) && !(st = machines_find(machines, s.line, s.nodes, 0, &m, e))) {
 		c->node_ranks = s.per_host;
+		interleave(t, row, f, c);
 		if (f->borrows)
 			c->stack.interval = 0;
 		if (f->loss_B > 0)

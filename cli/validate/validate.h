@@ -71,7 +71,7 @@ struct meaning {
 	const char *value, *more;
 };
 /* Reads a cell of sharding, dtype, optimizer, attention, act_ckpt, mlp or seq_parallel. A blank cell has its column's
- * default. ST_INPUT: an unknown word, with the known ones. */
+ * default; sharding: zero1 with an optimizer that is distributed. ST_INPUT: an unknown word, with the known ones. */
 enum status cell_read(const struct csv *t, size_t row, const char *column, struct meaning *out, struct error *e);
 
 /* Whether the GPU multiplies in tf32, as Ampere and later do (words.c). */
@@ -94,8 +94,10 @@ enum status step_row_judge(const struct csv *t, size_t row, const struct framewo
 /* ---- tables of collectives (collective_row.c) ---- */
 
 struct judged_collective {
-	const char *id, *collective, *use; /* cells of the table; use: "" is counted in the totals */
-	char machine[64];                  /* the id without its last number */
+	const char *id, *use;    /* cells of the table; use: "" is counted in the totals */
+	const char *collective;  /* its name here; the cell where it is unknown */
+	char fabric[NETWORK_ID]; /* in configs/fabrics, between hosts; "": one host */
+	char machine[64];        /* the id without its last number */
 	int line;
 	int64_t ranks;
 	double bytes, measured_s, predicted_s, interval90_s[2];

@@ -52,8 +52,8 @@ static enum status gpu_by_file(const char *gpu, const char *variant, char id[DEV
 /* The form that a GPU's links tell: only modules have NVLink without a bridge. */
 static const char *form_of(const char *intra)
 {
-	const bool linked = strstr(intra, "NVLink") || strstr(intra, "NVSwitch") || strstr(intra, "SXM");
-	return linked && !strstr(intra, "bridge") ? "SXM" : strncmp(intra, "PCIe", 4) == 0 ? "PCIe" : "";
+	const bool linked = strcasestr(intra, "NVLink") || strcasestr(intra, "NVSwitch") || strcasestr(intra, "SXM");
+	return linked && !strcasestr(intra, "bridge") ? "SXM" : strncasecmp(intra, "PCIe", 4) == 0 ? "PCIe" : "";
 }
 
 static enum status gpu_words(const char *gpu, const char *variant, const char *intra, char id[DEVICE_ID],
@@ -117,7 +117,7 @@ static int64_t domain_of(int64_t n_gpus)
 static bool board_of_four(const struct csv *t, size_t row, const char *id)
 {
 	return atoll(csv_get(t, row, "gpus_per_node")) == 4 &&
-	       strcmp(csv_get(t, row, "interconnect_intra"), "NVLink") == 0 && strstr(id, "-sxm");
+	       strcasecmp(csv_get(t, row, "interconnect_intra"), "NVLink") == 0 && strstr(id, "-sxm");
 }
 
 enum status system_words(const struct csv *t, size_t row, struct row_system *out, struct error *e)
@@ -130,7 +130,7 @@ enum status system_words(const struct csv *t, size_t row, struct row_system *out
 		return st;
 	if (n < 1)
 		return error_set(e, ST_INPUT, "n_gpus: '%s' is no number of GPUs", csv_get(t, row, "n_gpus"));
-	host = strstr(intra, "NVL72") ? domain_of(n) : host < 1 ? 8 : host;
+	host = strcasestr(intra, "NVL72") ? domain_of(n) : host < 1 ? 8 : host;
 	host = host > n ? n : host;
 	if (n % host)
 		return error_set(e, ST_INPUT, "n_gpus: %" PRId64 " GPUs do not fill hosts of %" PRId64, n, host);
@@ -138,10 +138,8 @@ enum status system_words(const struct csv *t, size_t row, struct row_system *out
 	const enum network_known known = nic_words(t, row, inter, host, id, nic);
 	out->network = out->nodes > 1 ? known : NETWORK_NONE;
 	bool of_four = board_of_four(t, row, id);
-	const char *fabric = network_fabric(csv_get(t, row, "fabric"), inter), *joined = strncmp(intra, "PCIe", 4) == 0
-	                                                                                         ? " pcie"
-	                                                                                 : of_four ? " mesh"
-	                                                                                           : "";
+	const char *fabric = network_fabric(csv_get(t, row, "fabric"), inter);
+	const char *joined = strncasecmp(intra, "PCIe", 4) == 0 ? " pcie" : of_four ? " mesh" : "";
 	snprintf(out->line, sizeof out->line, "gpu:%" PRId64 " %s%s %s%s%s",
 		of_four ? 4 : host /* or a part of it runs */, id, joined, nic, fabric ? " fabric:" : "",
 		fabric ? fabric : "");
@@ -150,7 +148,8 @@ enum status system_words(const struct csv *t, size_t row, struct row_system *out
 
 /* ---- tables of collectives ---- */
 
-/* Hosts by the words of the column intra; the first whose word is there. joined "": as the catalogue has the GPU. */
+/* Hosts by the words of the column intra; the first whose word is there, whatever the case. joined "": as the catalogue
+ * has the GPU. */
 static const struct {
 	const char *word, *joined;
 	int64_t gpus; /* of a host; 0: as many as ran */
@@ -187,7 +186,7 @@ enum status collective_words(const struct csv *t, size_t row, struct collective_
 		out->network = out->hosts > 1 ? NETWORK_NAMED : NETWORK_NONE;
 		return ST_OK;
 	}
-	while (box < n_boxes && !strstr(intra, boxes[box].word))
+	while (box < n_boxes && !strcasestr(intra, boxes[box].word))
 		box++;
 	if (box == n_boxes) {
 		const char *known[COUNT(boxes)];
@@ -199,7 +198,7 @@ enum status collective_words(const struct csv *t, size_t row, struct collective_
 	enum status st = gpu_words(csv_get(t, row, "gpu"), "", intra, id, e);
 	if (st)
 		return st;
-	if (strstr(intra, "NVL72") && out->ranks % domain_of(out->ranks) == 0) {
+	if (strcasestr(intra, "NVL72") && out->ranks % domain_of(out->ranks) == 0) {
 		out->per_host = domain_of(out->ranks); /* hosts are trays; their GPUs are one NVLink domain */
 		out->hosts = out->ranks / out->per_host;
 	}

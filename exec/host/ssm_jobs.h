@@ -32,13 +32,12 @@ static inline float *scan_states(const struct scan_job *j, int64_t sequence, int
 void scan_forward(const struct host_env *env, const struct op *op, void *const arg[], pool_fn *task, int64_t tasks,
 	int64_t stride);
 /* Runs a task for each group of a sequence, and sums the gradient of `heads`, of so many values a head. */
-void scan_backward(const struct host_env *env, const struct op *op, void *const arg[], pool_fn *task,
-	int64_t per_head, int64_t stride);
+void scan_backward(const struct host_env *env, const struct op *op, void *const arg[], pool_fn *task, int64_t per_head,
+	int64_t stride);
 size_t scan_backward_scratch(const struct op *op, int threads, int64_t per_head, int64_t stride);
 
 /* Run the norm on parts of the rows. cols: of w. */
 void gate_forward(const struct host_env *env, const struct op *op, void *const arg[], part_fn *part);
-void gate_backward(const struct host_env *env, const struct op *op, void *const arg[], part_fn *part,
-	int64_t cols);
+void gate_backward(const struct host_env *env, const struct op *op, void *const arg[], part_fn *part, int64_t cols);
 
 #endif

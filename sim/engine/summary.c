@@ -231,6 +231,10 @@ void summarize(const struct sums *s, const struct program *p, const struct rates
 		result_warn(out,
 			"recompute: selective recomputes the scores that naive attention stores; flash stores none, "
 			"so nothing is recomputed (train.recompute_modules names other parts)");
+	if (p->config.data.repeated_token && !(m->device.repeated_data > 0))
+		result_warn(out,
+			"data.repeated_token changes nothing here: configs/gpus has no reached.repeated_data for %.64s",
+			m->device.name);
 	if (p->config.parallel.tensor_overlap && (m->device.is_host || m->profile))
 		result_warn(out, "tensor_overlap: what was measured here, and what stepsim executes, does not hide "
 				 "tensor-parallel collectives beside products");

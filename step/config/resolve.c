@@ -241,9 +241,9 @@ static bool narrow_gather_fits(const struct config *c)
 {
 	const struct train *t = &c->train;
 	return (t->dtype == DT_FP8 || t->dtype == DT_MXFP8) && !dtype_is_narrow(t->param_dtype) &&
-	       strategy_has(c->parallel.strategy, STRATEGY_CUTS_WEIGHTS) &&
-	       c->parallel.gather_dtype == DT_COUNT && !optimizer_traits[t->optimizer].orthogonal &&
-	       t->offload != OFF_OPTIMIZER && t->offload != OFF_OPTIMIZER_PARAMS && !model_freezes(&c->model);
+	       strategy_has(c->parallel.strategy, STRATEGY_CUTS_WEIGHTS) && c->parallel.gather_dtype == DT_COUNT &&
+	       !optimizer_traits[t->optimizer].orthogonal && t->offload != OFF_OPTIMIZER &&
+	       t->offload != OFF_OPTIMIZER_PARAMS && !model_freezes(&c->model);
 }
 
 /* Returns whether operators run under torch.autocast: FSDP casts what it gathers, and 16-bit weights need none. */

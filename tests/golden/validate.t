@@ -101,8 +101,8 @@ The column `framework` begins with a name of a stack (`stepsim list stacks`); wh
     "framework: 'torchtitanic, eager' is not known (nearest: torchtitan ... eager)"
     dtype: 'fp61' is not known (nearest: fp16)
     sharding: 'fsdq' is not known (nearest: fsdp)
-    "optimizer: 'shampoo' is not known (known: adam, adamw, lamb, lion, muon, sgd, adafactor)"
-    "attention: 'sparse' is not known (known: flash, naive)"
+    "optimizer: 'shampoo' is not known (known: adam, adamw, adam8bit, adamw8bit, anyprecisionadamw, lamb, lion, muon, sgd, adafactor)"
+    "attention: 'sparse' is not known (known: flash, flash1, flash2, flash3, naive)"
     gpu: the catalogue does not know the A1OO SXM 80GB (`stepsim list gpus` lists them)
     $ printf 'id,collective,gpu,n_gpus,n_nodes,intra,inter,nccl_version,bytes,dtype,time_us_outofplace\na-1,all_reduce,H100 80GB,8,1,NVSwatch,,,1048576,float,50\n' >t.csv; stepsim validate t.csv --csv - | tail -n 1 | grep -o 'intra.*'
     intra: 'NVSwatch' is not known (nearest: NVSwitch; known: 4-GPU all-to-all, NVL72, NVSwitch, bridge, PCIe, as sold, NVLink, SXM, xGMI, Infinity Fabric, ICI)",3.670016e+10
@@ -178,3 +178,11 @@ Outputs of nccl-tests are validated, too: the ranks, the hosts and the GPU are t
     stepsim: t.csv: no row of nccl-tests' table (size, count, type, time, algbw, busbw)
     stepsim: --system dgx-h100: the rows of t.csv name their machines
     [2]
+
+Collectives are read as frameworks write them. A preset whose chunks a stage are left open has those of Megatron's recipes, five where that divides its layers:
+
+    $ for name in all_gather AllGather 'All Gather'; do printf 'id,collective,gpu,n_gpus,n_nodes,intra,inter,nccl_version,bytes,dtype,time_us_outofplace,busbw\na-1,%s,H100 80GB,8,1,NVlink4 nvswitch,,,1048576,float,,100\n' "$name" >t.csv; stepsim validate t.csv --csv - -q | tail -n 1 | cut -d , -f 1-7; done | uniq -c | sed 's/^ *//; s/,[^,]*,9/,#,9/'
+    > for vp in '' 5 2; do printf 'id,framework,gpu,gpu_variant,gpus_per_node,n_gpus,interconnect_intra,interconnect_inter,n_layers,d_model,n_heads,vocab,preset,seq_len,global_batch_seqs,micro_batch_seqs,tp,pp,vp,act_ckpt,step_time_s\nx-1,Megatron-Core,H100,SXM,8,64,NVLink,8x400Gb/s IB,,,,,llama3-70b,8192,128,1,4,4,%s,none,9\n' "$vp" >p.csv; stepsim validate p.csv --csv - -q | tail -n 1 | cut -d , -f 2; done | uniq -c | awk '{ print $1 }'
+    3 a-1,a,all_gather,8,1048576,#,9.17504e-06
+    2
+    1

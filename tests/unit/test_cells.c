@@ -73,12 +73,29 @@ static void test_words(void)
 	}
 }
 
+/* A blank sharding is ddp, but for an optimizer that is distributed (Megatron-LM), and what is written counts. */
+static void test_distributed(void)
+{
+	static const char *const rows[][2] = {{"adam,", "ddp"}, {"Distributed Adam,", "zero1"},
+		{"distributed_fused_adam,", "zero1"}, {"distributed adam,zero3", "fsdp"}};
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		struct meaning m;
+		struct error e = {0};
+		struct csv t = table("optimizer,sharding", rows[i][0]);
+		CU_ASSERT_EQUAL_FATAL(cell_read(&t, 0, "sharding", &m, &e), ST_OK);
+		CU_ASSERT_STRING_EQUAL(m.value, rows[i][1]);
+		CU_ASSERT_EQUAL(cell_read(&t, 0, "optimizer", &m, &e), ST_OK);
+		csv_free(&t);
+	}
+}
+
 /* A word that would change the time is never taken for a shorter one. */
 static void test_unknown(void)
 {
 	static const char *const cells[][3] = {{"sharding", "zero++", "zero"}, {"dtype", "bf16+fp8", "bf16"},
 		{"dtype", "int8", "known: bf16"}, {"optimizer", "Shampoo", "known: adam"},
-		{"attention", "ring", "known: flash, naive"}, {"act_ckpt", "1/2", "known: none"}};
+		{"attention", "ring", "known: flash, flash1, flash2, flash3, naive"},
+		{"act_ckpt", "1/2", "known: none"}};
 	for (size_t i = 0; i < COUNT(cells); i++) {
 		struct meaning m;
 		struct error e = {0};
@@ -96,6 +113,8 @@ static void test_gpus(void)
 		/* gpu, gpu_variant, interconnect_intra, how the line begins; "": refused */
 		{"H100", "SXM 80GB", "", "gpu:8 h100-sxm"},
 		{"H100", "", "NVLink", "gpu:8 h100-sxm"},
+		{"H100", "", "NVlink", "gpu:8 h100-sxm"},
+		{"H100", "", "pcie", "gpu:8 h100-pcie pcie"},
 		{"H100", "80GB", "NVLink4 NVSwitch", "gpu:8 h100-sxm"},
 		{"H100", "", "PCIe", "gpu:8 h100-pcie pcie"},
 		{"H100", "", "", ""}, /* a module or a card */
@@ -133,6 +152,7 @@ static void test_collectives(void)
 	} rows[] = {
 		{"H100,16,2,NVLink4 NVSwitch,8x400Gb/s IB", "gpu:8 h100-sxm nvswitch nic:8x400Gb/s", 2},
 		{"GB200,64,16,NVLink5 NVL72,", "gpu:64 gb200", 1},
+		{"H100,8,1,NVlink nvswitch,", "gpu:8 h100-sxm nvswitch", 1},
 		{"GB200,144,36,NVL72,", "gpu:72 gb200", 2},
 		{"MI300X,8,1,xGMI,", "gpu:8 mi300x", 1},
 		{"H100 80GB,2,1,PCIe,", "gpu:2 h100-pcie pcie", 1},
@@ -148,5 +168,5 @@ static void test_collectives(void)
 	}
 }
 
-UNIT_MAIN("cells", {"words", test_words}, {"unknown words", test_unknown}, {"gpus", test_gpus},
-	{"collectives", test_collectives})
+UNIT_MAIN("cells", {"words", test_words}, {"distributed", test_distributed}, {"unknown words", test_unknown},
+	{"gpus", test_gpus}, {"collectives", test_collectives})
