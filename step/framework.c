@@ -1,5 +1,6 @@
 #include "step/framework.h"
 
+#include <ctype.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,25 +13,50 @@
 
 /* ---- matching ---- */
 
-static const struct framework *find(const struct frameworks *f, const char *word, bool whole)
+/* *most: the characters that match, over which the match has to be longer. */
+static const struct framework *find(const struct frameworks *f, const char *word, bool whole, size_t *most)
 {
 	const struct framework *best = NULL;
-	size_t most = 0;
 	for (size_t i = 0; i < f->name.n; i++) {
-		if (strcmp(f->name.at[i].name, word) == 0) /* pytorch-fsdp is a file, whatever PyTorch FSDP is */
+		if (strcmp(f->name.at[i].name, word) == 0) { /* pytorch-fsdp is a file, whatever PyTorch FSDP is */
+			*most = strlen(word);
 			return &f->name.at[i];
+		}
 		const size_t same = phrase_match(f->name.at[i].name, word, whole);
-		if (same > most) {
+		if (same > *most) {
 			best = &f->name.at[i];
-			most = same;
+			*most = same;
 		}
 	}
 	return best;
 }
 
-const struct framework *framework_of(const struct frameworks *f, const char *word) { return find(f, word, false); }
+const struct framework *framework_of(const struct frameworks *f, const char *word)
+{
+	size_t most = 0;
+	return find(f, word, false, &most);
+}
 
-const struct framework *framework_named(const struct frameworks *f, const char *word) { return find(f, word, true); }
+const struct framework *framework_named(const struct frameworks *f, const char *word)
+{
+	size_t most = 0;
+	return find(f, word, true, &most);
+}
+
+bool framework_inside(const struct frameworks *f, const char *word, struct framework *out)
+{
+	const struct framework *best = NULL;
+	size_t most = 0;
+	for (bool inside = false; *word; inside = isalnum((unsigned char)*word), word++) {
+		const struct framework *found = inside ? NULL : find(f, word, false, &most);
+		best = found ? found : best;
+	}
+	if (best) {
+		*out = *best;
+		out->borrows = true;
+	}
+	return best != NULL;
+}
 
 struct hint framework_hint(const struct frameworks *f, const char *word)
 {

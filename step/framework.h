@@ -51,7 +51,10 @@ void frameworks_free(struct frameworks *f);
 
 /* Returns the entry with the longest name that the word begins with; NULL without one. The entry is borrowed. */
 const struct framework *framework_of(const struct frameworks *f, const char *word);
-/* The same, where nothing follows the name. */
+/* Finds the longest name that stands further on in the word ("our trainer (FSDP2, compile)"): other software on it,
+ * which is as unknown as any of the family (borrows). false: there is none. */
+bool framework_inside(const struct frameworks *f, const char *word, struct framework *out);
+/* The same as framework_of, where nothing follows the name. */
 const struct framework *framework_named(const struct frameworks *f, const char *word);
 
 /* What a message says of an unknown name: the nearest, or where the list is. */

@@ -17,7 +17,7 @@ static const struct {
 	bool cased;
 } units[] = {{"GB/s", 8, true}, {"GBps", 8, true}, {"Gbps", 1, false}, {"Gb/s", 1, false}, {"Gbit/s", 1, false},
 	{"GbE", 1, true}, {"Gb", 1, true}, {"Tbps", 1000, false}, {"Tb/s", 1000, false}, {"Tbit/s", 1000, false},
-	{"G", 1, true}};
+	{"G", 1, true}, {"T", 1000, true}};
 
 /* Generations of InfiniBand: rates of four lanes (https://www.infinibandta.org/infiniband-roadmap/). */
 static const struct {
@@ -48,6 +48,18 @@ static const char *pass_times(const char *s)
 		if (strncmp(s, signs[i], len) == 0 && !isalpha((unsigned char)s[len]))
 			return s + len;
 	}
+	return NULL;
+}
+
+/* Returns what is behind a word that is a count ("dual-port HDR100"); NULL: there is none. */
+static const char *pass_count_word(const char *s, double *count)
+{
+	static const char *const words[] = {"single", "dual", "triple", "quad"}; /* 1 and on */
+	for (size_t i = 0; i < COUNT(words); i++)
+		if (strncasecmp(s, words[i], strlen(words[i])) == 0 && !isalpha((unsigned char)s[strlen(words[i])])) {
+			*count = (double)(i + 1);
+			return s + strlen(words[i]);
+		}
 	return NULL;
 }
 
@@ -121,6 +133,11 @@ static struct found find(const char *cell, bool by_generation)
 		}
 		if (!inside && by_generation && read_generation(s, &f))
 			break;
+		const char *behind = inside || f.count > 0 ? NULL : pass_count_word(s, &f.count);
+		if (behind) {
+			s = behind;
+			continue;
+		}
 		inside = isalpha((unsigned char)*s) || (inside && (isdigit((unsigned char)*s) || *s == '-'));
 		s++;
 	}
@@ -136,6 +153,9 @@ bool network_read(const char *cell, int64_t gpus, struct nics *out)
 	const bool by_generation = f.rate_Gbps <= 0;
 	if (by_generation)
 		f = find(cell, true);
+	/* "2x HDR (400 Gbps aggregated)": the count is of what makes up the host's total */
+	if (f.rate_Gbps > 0 && (strcasestr(f.behind, "aggregate") || strcasestr(f.behind, "total")))
+		f.count = 0;
 	const bool each = f.rate_Gbps > 0 && (strcasestr(f.behind, "/GPU") || strcasestr(f.behind, "per GPU"));
 	*out = (struct nics){0};
 	if (f.rate_Gbps <= 0 || f.count > 1024 || f.count != floor(f.count) || (by_generation && f.count == 0 && !each))

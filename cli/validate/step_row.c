@@ -73,25 +73,18 @@ enum status machines_find(struct machines *m, const char *line, int64_t nodes, i
 
 static int64_t whole(const struct csv *t, size_t row, const char *column, int64_t blank)
 {
-	const char *cell = csv_get(t, row, column);
-	return *cell ? atoll(cell) : blank;
-}
-
-static double number(const struct csv *t, size_t row, const char *column)
-{
-	const char *cell = csv_get(t, row, column);
-	return *cell ? strtod(cell, NULL) : 0;
+	return *csv_get(t, row, column) ? (int64_t)cell_number(t, row, column) : blank;
 }
 
 /* The published figure as seconds a step: the time itself, or tokens over a rate. */
 static double measured_s(const struct csv *t, size_t row)
 {
-	double tokens = number(t, row, "global_batch_seqs") * number(t, row, "seq_len"),
-	       rate = number(t, row, "tokens_per_s");
-	if (number(t, row, "step_time_s") > 0)
-		return number(t, row, "step_time_s");
+	double tokens = cell_number(t, row, "global_batch_seqs") * cell_number(t, row, "seq_len"),
+	       rate = cell_number(t, row, "tokens_per_s");
+	if (cell_number(t, row, "step_time_s") > 0)
+		return cell_number(t, row, "step_time_s");
 	if (rate <= 0)
-		rate = number(t, row, "tokens_per_s_per_gpu") * number(t, row, "n_gpus");
+		rate = cell_number(t, row, "tokens_per_s_per_gpu") * cell_number(t, row, "n_gpus");
 	return rate > 0 ? tokens / rate : 0;
 }
 
@@ -113,10 +106,11 @@ static int64_t ffn_of(const struct csv *t, size_t row, const char *mlp)
 	return whole(t, row, "d_ff", gated(mlp) ? (8 * hidden / 3 + 255) / 256 * 256 : 4 * hidden);
 }
 
-/* "8 top 2"; false: none, or not written so. */
+/* "8 top 2", "128 experts, top-8"; false: none, or not written so. */
 static bool experts_of(const struct csv *t, size_t row, int64_t *experts, int64_t *each)
 {
-	return sscanf(csv_get(t, row, "experts"), "%" SCNd64 " top %" SCNd64, experts, each) == 2;
+	const char *cell = csv_get(t, row, "experts"), *top = strcasestr(cell, "top");
+	return sscanf(cell, "%" SCNd64, experts) == 1 && top && sscanf(top + 3, "%*[- k=]%" SCNd64, each) == 1;
 }
 
 /* Finds the preset of a row: its column, or the model's name where the shape is not printed, as of most mixtures of
@@ -142,7 +136,7 @@ static enum status preset_of(const struct csv *t, size_t row, char preset[PRESET
 
 static enum status write_model(const struct csv *t, size_t row, const struct framework *f, FILE *out, struct error *e)
 {
-	struct meaning activation;
+	struct meaning activation, tied;
 	char preset[PRESET];
 	if (preset_of(t, row, preset, e))
 		return e->status;
@@ -153,7 +147,7 @@ static enum status write_model(const struct csv *t, size_t row, const struct fra
 	if (cell_read(t, row, "mlp", &activation, e))
 		return e->status;
 	const char *mlp = activation.value;
-	bool llama = gated(mlp), encoder = is(t, row, "arch", "encoder");
+	bool llama = gated(mlp), encoder = phrase_match("encoder", csv_get(t, row, "arch"), false) > 0;
 	fprintf(out,
 		"model:\n  layers: %" PRId64 "\n  hidden: %" PRId64 "\n  heads: %" PRId64 "\n  kv_heads: %" PRId64
 		"\n  ffn_hidden: %" PRId64 "\n  vocab: %" PRId64 "\n  seq_len: %" PRId64 "\n",
@@ -163,29 +157,28 @@ static enum status write_model(const struct csv *t, size_t row, const struct fra
 	fprintf(out, "  mlp: %s\n  norm: %s\n  position: %s\n  bias: %s\n  qkv_bias: %s\n  causal: %s\n", mlp,
 		llama ? "rmsnorm" : "layernorm", llama ? "rope" : f->position, !llama && f->bias ? "true" : "false",
 		!llama && f->bias ? "true" : "false", encoder ? "false" : "true");
-	bool tied = is(t, row, "tied_emb", "true") || (!*csv_get(t, row, "tied_emb") && !llama);
-	fprintf(out, "  tied_embeddings: %s\n", tied ? "true" : "false");
+	if (cell_read(t, row, "tied_emb", &tied, e))
+		return e->status;
+	fprintf(out, "  tied_embeddings: %s\n", tied.value ? tied.value : llama ? "false" : "true");
 	int64_t experts, each;
 	if (experts_of(t, row, &experts, &each)) /* each as wide as the MLP */
 		fprintf(out, "  experts: %" PRId64 "\n  experts_per_token: %" PRId64 "\n", experts, each);
 	return ST_OK;
 }
 
-/* QLoRA (arXiv:2305.14314): 4-bit NormalFloat with double quantization. */
-static bool is_quantized(const struct csv *t, size_t row)
-{
-	return strcasecmp(csv_get(t, row, "adapter"), "QLoRA") == 0;
-}
-
 /* Where a table does not say more, as NVIDIA's measured runs have it: rank 16 on the joined product of Q, K and V
  * (NeMo, nemo/collections/llm/recipes; Megatron-Bridge, llama3 lora configs: target_modules linear_qkv, dim 16). */
-static void write_adapter(const struct csv *t, size_t row, FILE *out)
+static enum status write_adapter(const struct csv *t, size_t row, FILE *out, struct error *e)
 {
-	if (*csv_get(t, row, "adapter"))
+	struct meaning adapter;
+	if (cell_read(t, row, "adapter", &adapter, e))
+		return e->status;
+	if (adapter.value)
 		fprintf(out, "  lora_rank: %" PRId64 "\n  lora_targets: %s\n", whole(t, row, "lora_rank", 16),
 			*csv_get(t, row, "lora_targets") ? csv_get(t, row, "lora_targets") : "qkv");
-	if (is_quantized(t, row))
+	if (adapter.value && strcmp(adapter.value, "QLoRA") == 0) /* arXiv:2305.14314: double quantization */
 		fprintf(out, "  lora_base: nf4_double\n");
+	return ST_OK;
 }
 
 static bool recompute_by_fit(const struct csv *t, size_t row, const struct framework *f)
@@ -267,8 +260,9 @@ static enum status write_train(const struct csv *t, size_t row, const struct fra
 		fprintf(out, "  optimizer_bits: %s\n", csv_get(t, row, "optimizer_bits"));
 	else
 		write_more(&optimizer, out);
-	write_adapter(t, row, out);
-	return write_formats(t, row, f, out, e) ? e->status : write_recompute(t, row, f, tight_memory, out, e);
+	return write_adapter(t, row, out, e) || write_formats(t, row, f, out, e)
+	               ? e->status
+	               : write_recompute(t, row, f, tight_memory, out, e);
 }
 
 static enum status write_parallel(const struct csv *t, size_t row, const struct framework *f, FILE *out,
@@ -315,11 +309,9 @@ static enum status write_config(const struct csv *t, size_t row, const struct fr
 {
 	size_t len = 0;
 	*text = NULL;
-	const char *adapter = csv_get(t, row, "adapter");
-	if (*adapter && strcasecmp(adapter, "LoRA") != 0 && !is_quantized(t, row))
-		return error_set(e, ST_INPUT, "adapter: '%.20s' is not known (known: LoRA, QLoRA)", adapter);
 	int64_t experts, each;
-	if (*csv_get(t, row, "experts") && !experts_of(t, row, &experts, &each))
+	if (*csv_get(t, row, "experts") && strcasecmp(csv_get(t, row, "experts"), "none") != 0 &&
+		strcasecmp(csv_get(t, row, "experts"), "dense") != 0 && !experts_of(t, row, &experts, &each))
 		return error_set(e, ST_INPUT, "experts: '%.60s' is not known (accepted: 8 top 2)",
 			csv_get(t, row, "experts"));
 	FILE *out = memory_stream(text, &len);
@@ -458,18 +450,21 @@ enum status step_row_judge(const struct csv *t, size_t row, const struct framewo
 {
 	struct error why = {ST_OK, ""};
 	const char *word = csv_get(t, row, "framework");
+	struct framework inside;
 	const struct framework *f = framework_of(known, word);
+	if (!f && framework_inside(known, word, &inside))
+		f = &inside;
 	*out = (struct judged){.id = csv_get(t, row, "id"),
 		.source = csv_get(t, row, "source"),
 		.use = csv_get(t, row, "use"),
 		.line = t->line[row],
 		.measured_s = measured_s(t, row),
-		.measured_memory_B = (f && f->reports_allocated ? 0x1p30 : 1e9) * number(t, row, "mem_gb")};
-	if (!(out->measured_s > 0))
+		.measured_memory_B = (f && f->reports_allocated ? 0x1p30 : 1e9) * cell_number(t, row, "mem_gb")};
+	if (!cells_check_numbers(t, row, &why) && !(out->measured_s > 0))
 		error_set(&why, ST_INPUT, "no step time and no rate is printed");
-	else if (!f)
+	if (!why.status && !f)
 		error_set(&why, ST_INPUT, "framework: '%.60s' is not known%s", word, framework_hint(known, word).text);
-	else
+	if (!why.status)
 		predict_row(t, row, f, m, out, &why);
 	snprintf(out->reason, sizeof out->reason, "%.255s", why.text);
 	return why.status == ST_RUN ? error_set(e, ST_RUN, "%s", why.text) : ST_OK;

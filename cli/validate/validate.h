@@ -64,14 +64,24 @@ typedef VEC(struct judged) judged_rows;
 double judged_error(const struct judged *j);
 bool judged_covered(const struct judged *j); /* whether the measurement lies in the predicted interval */
 
+/* ---- cells as people write them (tidy.c) ---- */
+
+/* Cuts blanks around each cell, and empties those that say nothing ("N/A", "-"); of vp they are 1. */
+void cells_tidy(struct csv *t);
+/* The number of a cell of a table of steps: "1,024", "~3.7k" tokens/s, "8K" of seq_len (8192), "350 ms". 0: blank. */
+double cell_number(const struct csv *t, size_t row, const char *column);
+/* ST_INPUT: a cell of the row that should hold a number holds none, with what is accepted. */
+enum status cells_check_numbers(const struct csv *t, size_t row, struct error *e);
+
 /* ---- words of a table in terms of the config (cells.c) ---- */
 
 /* A word of the config, and a further key: "fp8" and "fp8_recipe: rowwise". NULL: not said. */
 struct meaning {
 	const char *value, *more;
 };
-/* Reads a cell of sharding, dtype, optimizer, attention, act_ckpt, mlp or seq_parallel. A blank cell has its column's
- * default; sharding: zero1 with an optimizer that is distributed. ST_INPUT: an unknown word, with the known ones. */
+/* Reads a cell of sharding, dtype, optimizer, attention, act_ckpt, mlp, seq_parallel, tied_emb or adapter. A blank cell
+ * has its column's default; sharding: zero1 with an optimizer that is distributed. ST_INPUT: an unknown word, with the
+ * known ones. */
 enum status cell_read(const struct csv *t, size_t row, const char *column, struct meaning *out, struct error *e);
 
 /* Whether the GPU multiplies in tf32, as Ampere and later do (words.c). */

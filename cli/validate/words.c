@@ -1,7 +1,9 @@
 /* Maps the machines of published tables to systems. */
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/array.h"
 #include "base/paths.h"
@@ -53,7 +55,15 @@ static enum status gpu_by_file(const char *gpu, const char *variant, char id[DEV
 static const char *form_of(const char *intra)
 {
 	const bool linked = strcasestr(intra, "NVLink") || strcasestr(intra, "NVSwitch") || strcasestr(intra, "SXM");
-	return linked && !strcasestr(intra, "bridge") ? "SXM" : strncasecmp(intra, "PCIe", 4) == 0 ? "PCIe" : "";
+	return linked && !strcasestr(intra, "bridge") ? "SXM" : strcasestr(intra, "PCIe") ? "PCIe" : "";
+}
+
+/* "80G" is 80GB. */
+static void end_bytes(char *shown, size_t size)
+{
+	const size_t n = strlen(shown);
+	if (n >= 2 && n + 1 < size && shown[n - 1] == 'G' && isdigit((unsigned char)shown[n - 2]))
+		memcpy(shown + n, "B", 2);
 }
 
 static enum status gpu_words(const char *gpu, const char *variant, const char *intra, char id[DEVICE_ID],
@@ -72,6 +82,8 @@ static enum status gpu_words(const char *gpu, const char *variant, const char *i
 		snprintf(shown[1], sizeof shown[1], "%s", gpu);
 	else if (!strstr(shown[0], "SXM") && !strstr(shown[0], "PCIe"))
 		snprintf(shown[1], sizeof shown[1], "%s %s %s", gpu, form_of(intra), plain);
+	for (size_t i = 0; i < COUNT(shown); i++)
+		end_bytes(shown[i], sizeof shown[i]);
 	for (size_t i = 0; i < COUNT(shown) && !st && !id[0]; i++)
 		if (shown[i][0])
 			st = device_by_shown_name(shown[i], 0, id, e);
@@ -116,7 +128,7 @@ static int64_t domain_of(int64_t n_gpus)
  */
 static bool board_of_four(const struct csv *t, size_t row, const char *id)
 {
-	return atoll(csv_get(t, row, "gpus_per_node")) == 4 &&
+	return cell_number(t, row, "gpus_per_node") == 4 &&
 	       strcasecmp(csv_get(t, row, "interconnect_intra"), "NVLink") == 0 && strstr(id, "-sxm");
 }
 
@@ -124,7 +136,7 @@ enum status system_words(const struct csv *t, size_t row, struct row_system *out
 {
 	const char *intra = csv_get(t, row, "interconnect_intra"), *inter = csv_get(t, row, "interconnect_inter");
 	char id[DEVICE_ID] = "", nic[64];
-	int64_t n = atoll(csv_get(t, row, "n_gpus")), host = atoll(csv_get(t, row, "gpus_per_node"));
+	int64_t n = (int64_t)cell_number(t, row, "n_gpus"), host = (int64_t)cell_number(t, row, "gpus_per_node");
 	enum status st = gpu_words(csv_get(t, row, "gpu"), csv_get(t, row, "gpu_variant"), intra, id, e);
 	if (st)
 		return st;

@@ -107,6 +107,56 @@ The column `framework` begins with a name of a stack (`stepsim list stacks`); wh
     $ printf 'id,collective,gpu,n_gpus,n_nodes,intra,inter,nccl_version,bytes,dtype,time_us_outofplace\na-1,all_reduce,H100 80GB,8,1,NVSwatch,,,1048576,float,50\n' >t.csv; stepsim validate t.csv --csv - | tail -n 1 | grep -o 'intra.*'
     intra: 'NVSwatch' is not known (nearest: NVSwitch; known: 4-GPU all-to-all, NVL72, NVSwitch, bridge, PCIe, as sold, NVLink, SXM, xGMI, Infinity Fabric, ICI)",3.670016e+10
 
+Cells are read as people write them, numbers and words. What is no number is the row's reason:
+
+    $ { head -n 1 $ROOT/tests/validation/outside.csv; grep '^titan-a100-03,' $ROOT/tests/validation/outside.csv; } >t.csv
+    > python3 - <<'END'
+    > import csv, json, subprocess
+    > rows = list(csv.DictReader(open("t.csv")))
+    > same = [{"seq_len": "8K"}, {"seq_len": " 8,192 "}, {"n_gpus": "64 GPUs"}, {"tp": "-"}, {"pp": "none"}, {"vp": "n/a"}, {"step_time_s": "24749.2 ms"}, {"tokens_per_s": "~21.2k", "step_time_s": "N/A"}, {"micro_batch_seqs": "?"}, {"tied_emb": "FALSE"}, {"adapter": "none"}, {"sharding": "ZeRO-3"}, {"dtype": "BF16 mixed precision"}, {"attention": "PyTorch SDPA"}, {"act_ckpt": "Full AC"}, {"gpu": "A100-80GB"}, {"gpu_variant": "80G"}, {"interconnect_intra": "nvlink"}]
+    > rows += [dict(rows[0], **x) for x in same]
+    > other = [{"n_gpus": "many"}, {"global_batch_seqs": "6 4"}, {"global_batch_seqs": "64.5"}, {"seq_len": "8M"}, {"mem_gb": "40 GiB"}, {"n_gpus": "-64"}, {"global_batch_seqs": "1,02"}]
+    > rows += [dict(rows[0], **x) for x in other]
+    > with open("u.csv", "w") as out:
+    >     w = csv.DictWriter(out, list(rows[0]))
+    >     w.writeheader()
+    >     w.writerows(rows)
+    > subprocess.run(["stepsim", "validate", "u.csv", "--json", "u.json", "-q"], stdout=subprocess.DEVNULL, check=True)
+    > results = json.load(open("u.json"))["results"]
+    > print(len(same), all(r["predicted_s"] == results[0]["predicted_s"] and abs(r["measured_s"] / results[0]["measured_s"] - 1) < 0.01 for r in results[:len(same) + 1]))
+    > for r in results[len(same) + 1:]:
+    >     print(r["reason"])
+    > END
+    18 True
+    n_gpus: 'many' is no number (accepted: a whole number, 1024 or 1,024)
+    global_batch_seqs: '6 4' is no number (accepted: a whole number, 1024 or 1,024)
+    global_batch_seqs: '64.5' is no number (accepted: a whole number, 1024 or 1,024)
+    seq_len: '8M' is no number (accepted: a length, 8192 or 8K)
+    mem_gb: '40 GiB' is no number (accepted: a number of GB)
+    n_gpus: '-64' is no number (accepted: a whole number, 1024 or 1,024)
+    global_batch_seqs: '1,02' is no number (accepted: a whole number, 1024 or 1,024)
+
+Software that says what it is built on is taken as that, with a wider interval; rates whose parts are counted are totals:
+
+    $ { head -n 1 $ROOT/tests/validation/outside.csv; grep '^titan-a100-03,' $ROOT/tests/validation/outside.csv; } >t.csv
+    > python3 - <<'END'
+    > import csv, json, subprocess
+    > rows = list(csv.DictReader(open("t.csv")))
+    > rows[0]["gpu"] = "H100"
+    > for x in {"framework": "nanotron"}, {"framework": "our trainer (on nanotron)"}, {"interconnect_inter": "2x dual-port HDR100 (400 Gbps aggregated)"}, {"interconnect_inter": "dual HDR200"}, {"interconnect_inter": "4x100Gbps"}:
+    >     rows.append(dict(rows[0], **x))
+    > with open("u.csv", "w") as out:
+    >     w = csv.DictWriter(out, list(rows[0]))
+    >     w.writeheader()
+    >     w.writerows(rows)
+    > subprocess.run(["stepsim", "validate", "u.csv", "--json", "u.json", "-q"], stdout=subprocess.DEVNULL, check=True)
+    > r = json.load(open("u.json"))["results"]
+    > print(r[1]["predicted_s"] == r[2]["predicted_s"], r[2]["interval90_s"][1] > r[1]["interval90_s"][1])
+    > print(r[3]["network"], abs(r[3]["predicted_s"] / r[5]["predicted_s"] - 1) < 0.05, abs(r[4]["predicted_s"] / r[5]["predicted_s"] - 1) < 0.05)
+    > END
+    True True
+    named True True
+
 A config takes the names as well, and says which file it is:
 
     $ stepsim predict $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --set train.stack=torchtitan -q --json a.json >/dev/null; stepsim predict $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --set train.stack=pytorch-fsdp -q --json b.json >/dev/null; cmp a.json b.json && echo same

@@ -61,6 +61,13 @@ static void test_words(void)
 		{"mlp", "squared-relu", "squared_relu", "-"},
 		{"mlp", "SiLU", "swiglu", "-"},
 		{"seq_parallel", "TRUE", "true", "-"},
+		{"tied_emb", "No", "false", "-"},
+		{"adapter", "full fine-tuning", "-", "-"},
+		{"adapter", "qlora", "QLoRA", "-"},
+		{"sharding", "stage 2", "zero2", "-"},
+		{"dtype", "amp_bf16", "bf16", "-"},
+		{"attention", "PyTorch SDPA", "flash", "-"},
+		{"act_ckpt", "Full AC", "full", "-"},
 	};
 	for (size_t i = 0; i < COUNT(cells); i++) {
 		struct meaning m;
