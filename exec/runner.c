@@ -65,6 +65,8 @@ static enum status plan_supported(const struct program *p, bool gpus, struct err
 		{of_layers(m, 'M') || of_layers(m, 'P'), true, "model.layer_pattern: Mamba layers are " ON_CORES},
 		{m->attention_gate, true, "model.attention_gate: " ON_CORES},
 		{m->shared_expert_gate, true, "model.shared_expert_gate: " ON_CORES},
+		{m->experts > 0 && p->config.stack.gates_activation, true,
+			"train.expert_gates activation: " ON_CORES "; result runs on GPUs"},
 		{m->encoder_layers > 0, true, "model.encoder_layers: " ON_CORES},
 		{m->position == POS_RELATIVE, true, "model.position relative: " ON_CORES},
 		{m->attention_sinks, true, "model.attention_sinks: " ON_CORES},

@@ -54,7 +54,8 @@ static void fill_rows(const struct model *m, int64_t vocab, int64_t kv_heads, st
 	const int64_t h = m->hidden, q = m->heads * m->head_dim, kv = kv_heads * m->head_dim, qkv = q + 2 * kv;
 	const int64_t up_kv = m->heads * (m->head_dim - m->rope_head_dim + m->v_head_dim);
 	const int64_t attn = m->heads * model_value_dim(m), full = m->qk_norm == QK_NORM_FULL;
-	const int64_t ffn = m->ffn_hidden, moe = m->moe_ffn_hidden, shared = m->shared_experts * moe;
+	const int64_t ffn = m->ffn_hidden, moe = m->moe_ffn_hidden, shared = m->shared_experts * moe,
+		      narrow = m->moe_latent;
 	const int64_t scan = m->ssm_heads * m->ssm_head_dim, conv = scan + 2 * m->ssm_groups * m->ssm_state;
 	const bool delta = strchr(m->layer_pattern, 'G') != NULL;
 	const int64_t r = m->lora_rank;
@@ -138,8 +139,10 @@ static void fill_rows(const struct model *m, int64_t vocab, int64_t kv_heads, st
 		{PARAM_ADAPT_W, BLOCK_DENSE, adapts, 6 * h, h, 1, whole},
 		{PARAM_ADAPT_B, BLOCK_DENSE, adapts && bias, 6 * h, 1, 1, whole},
 		{PARAM_ROUTER_W, BLOCK_MOE, true, m->experts, h, 1, whole},
-		{PARAM_EXPERT_FC1_W, BLOCK_MOE, true, halves * moe, h, m->experts, fc1},
-		{PARAM_EXPERT_FC2_W, BLOCK_MOE, true, h, moe, m->experts, TP_COLS},
+		{PARAM_MOE_DOWN_W, BLOCK_MOE, narrow > 0, narrow, h, 1, whole},
+		{PARAM_MOE_UP_W, BLOCK_MOE, narrow > 0, h, narrow, 1, whole},
+		{PARAM_EXPERT_FC1_W, BLOCK_MOE, true, halves * moe, narrow > 0 ? narrow : h, m->experts, fc1},
+		{PARAM_EXPERT_FC2_W, BLOCK_MOE, true, narrow > 0 ? narrow : h, moe, m->experts, TP_COLS},
 		{PARAM_SHARED_GATE_W, BLOCK_MOE, m->shared_expert_gate, 1, h, 1, whole},
 		{PARAM_SHARED_FC1_W, BLOCK_MOE, shared > 0, halves * shared, h, 1, fc1},
 		{PARAM_SHARED_FC2_W, BLOCK_MOE, shared > 0, h, shared, 1, TP_COLS},

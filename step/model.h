@@ -108,6 +108,7 @@ struct model {
 	/* mixture of experts; experts == 0: dense */
 	int64_t experts, experts_per_token, shared_experts, moe_ffn_hidden, moe_layer_freq;
 	int64_t first_dense_layers; /* layers without experts before the first with them (DeepSeek-V3: 3) */
+	int64_t moe_latent;         /* columns of the rows that experts see (NVIDIA 2025, Nemotron 3); 0: hidden */
 	bool shared_expert_gate;    /* the shared experts' result times a sigmoid, one number a token (Qwen1.5-MoE) */
 	double capacity_factor;
 	/* Node-limited routing (DeepSeek-AI 2024, DeepSeek-V3, arXiv:2412.19437, section 2.1.2): a token's experts are
@@ -227,6 +228,8 @@ struct model {
 	X(FC2_W, "fc2.weight") /* [hidden, ffn]; tp: columns */ \
 	X(FC2_B, "fc2.bias") \
 	X(ROUTER_W, "router.weight")         /* [experts, hidden] */ \
+	X(MOE_DOWN_W, "moe_down.weight")     /* [moe_latent, hidden] */ \
+	X(MOE_UP_W, "moe_up.weight")         /* [hidden, moe_latent] */ \
 	X(EXPERT_FC1_W, "expert.fc1.weight") /* as FC1, FC2 without biases; `copies` experts a layer */ \
 	X(EXPERT_FC2_W, "expert.fc2.weight") \
 	X(SHARED_GATE_W, "shared.gate.weight") /* [1, hidden] */ \

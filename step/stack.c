@@ -75,10 +75,12 @@ static enum status read_habits(const struct ynode *map, struct stack *s, struct 
 		{[SPLIT_EVEN] = "even", [SPLIT_ENDS] = "ends", [SPLIT_COST] = "cost"};
 	static const char *const names[] = {"attention_kernel", "stage_split", "bucket_per_rank", "buckets_lead_only",
 		"gather_ahead", "shard_inside", "copies_gathered", "adds_gradients", "dynamic_scales",
-		"recompute_last_gemm", "moments_as_weights", "scatters_messages", "expert_calls", "gathers_narrow"};
+		"recompute_last_gemm", "moments_as_weights", "scatters_messages", "expert_calls", "gathers_narrow",
+		"gates_activation", "keeps_attention_once"};
 	bool *const switches[] = {NULL, NULL, NULL, &s->buckets_lead_only, &s->gather_ahead, &s->shard_inside,
 		&s->copies_gathered, &s->adds_gradients, &s->dynamic_scales, &s->recompute_last_gemm,
-		&s->moments_as_weights, &s->scatters_messages, &s->expert_calls, &s->gathers_narrow};
+		&s->moments_as_weights, &s->scatters_messages, &s->expert_calls, &s->gathers_narrow,
+		&s->gates_activation, &s->keeps_attention_once};
 	static_assert(COUNT(names) == COUNT(switches), "a place for each habit");
 	enum status st = check_mapping(map, e);
 	for (size_t i = 0; map && i < map->n && !st; i++) {
@@ -174,9 +176,14 @@ enum status stack_read(const struct ynode *file, struct stack *s, struct error *
 	return st || !twin ? st : read_twin(twin, s, e);
 }
 
+enum fp8_recipe stack_recipe(const struct stack *s)
+{
+	return s->fp8_recipe != FP8_AUTO ? s->fp8_recipe : s->dynamic_scales ? FP8_TENSORWISE : FP8_DELAYED;
+}
+
 const struct fp8_traffic *stack_fp8(const struct stack *s)
 {
 #define FP8_ROW(id, name, reads, writes) [FP8_##id] = {name, reads, writes},
 	static const struct fp8_traffic rows[] = {FP8_RECIPES(FP8_ROW)};
-	return &rows[s->fp8_recipe != FP8_AUTO ? s->fp8_recipe : s->dynamic_scales ? FP8_TENSORWISE : FP8_DELAYED];
+	return &rows[stack_recipe(s)];
 }

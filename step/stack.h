@@ -144,7 +144,13 @@ struct stack {
 	bool recompute_last_gemm; /* a recomputed block runs its last product and that one's reduction again (Megatron's
 	                             and PyTorch's reentrant checkpointing call the whole forward function), which the
 	                             early stop of non-reentrant torch.utils.checkpoint leaves out */
-	bool moments_as_weights;  /* without master weights the moments have the weights' format, not fp32 */
+	bool gates_activation;    /* experts' gates multiply the activation between their products where
+	                             train.expert_gates is auto; else the experts' results (Megatron-Core before 0.12,
+	                             Hugging Face) */
+	bool keeps_attention_once; /* the product behind attention keeps attention's own result, and none in fp8 besides
+	                              but for delayed scaling (megatron/core/transformer/attention.py:
+	                              set_save_original_input of linear_proj) */
+	bool moments_as_weights;   /* without master weights the moments have the weights' format, not fp32 */
 	bool expert_calls; /* the products of a layer's experts run at once, but the host thread calls each by itself
 	                      (Transformer Engine's GroupedLinear: cuBLAS on several streams) */
 };
@@ -177,7 +183,8 @@ struct fp8_traffic {
 	const char *name;
 	double reads, writes;
 };
-/* Returns what the recipe of a stack moves. */
+/* Returns how a stack scales fp8, and what that moves. */
+enum fp8_recipe stack_recipe(const struct stack *s);
 const struct fp8_traffic *stack_fp8(const struct stack *s);
 
 #endif

@@ -10,8 +10,8 @@ struct cuda_kernel {
 
 /* One row a kind: how it is done, its launcher, and its scratch. CUDA_NONE: collectives are the communicator's; LOAD,
  * PAUSE and SYNC the host lane's (exec/host_work.h); QK_NORM, LATENT_KEYS, ATTN_BIAS, RELATIVE_BIAS, ATTN_SINKS,
- * SOFTCAP, SSM_*, DELTA_*, SHORT_CONV*, SIGMOID_GATE*, MUON_*, ADAFACTOR_*, PICK*, PREPEND*, MODULATE*, GATED_ADD*,
- * SQUARE_LOSS and what convolutional networks need are executed on cores alone (runner_supports). */
+ * SOFTCAP, SSM_*, DELTA_*, SHORT_CONV*, SIGMOID_GATE*, WEIGHTED_ACT*, MUON_*, ADAFACTOR_*, PICK*, PREPEND*, MODULATE*,
+ * GATED_ADD*, SQUARE_LOSS and what convolutional networks need are executed on cores alone (runner_supports). */
 #define KERNELS(ROW) \
 	ROW(GEMM, PRODUCT, NULL, NULL) \
 	ROW(ATTENTION, ATTENTION, launch_attention, NULL) \
@@ -51,6 +51,8 @@ struct cuda_kernel {
 	ROW(BIAS_GRAD, KERNEL, launch_bias_grad, cuda_scratch_bias_grad_B) \
 	ROW(ACT, KERNEL, launch_act, NULL) \
 	ROW(ACT_GRAD, KERNEL, launch_act_grad, NULL) \
+	ROW(WEIGHTED_ACT, NONE, NULL, NULL) \
+	ROW(WEIGHTED_ACT_GRAD, NONE, NULL, NULL) \
 	ROW(GATE_ACT, KERNEL, launch_gate_act, NULL) \
 	ROW(GATE_MUL, KERNEL, launch_gate_mul, NULL) \
 	ROW(CONV, NONE, NULL, NULL) \

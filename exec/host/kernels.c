@@ -54,6 +54,8 @@ struct kernel {
 	ROW(BIAS_GRAD, kernel_bias_grad, scratch_bias_grad) \
 	ROW(ACT, kernel_act, NULL) \
 	ROW(ACT_GRAD, kernel_act_grad, NULL) \
+	ROW(WEIGHTED_ACT, kernel_weighted_act, NULL) \
+	ROW(WEIGHTED_ACT_GRAD, kernel_weighted_act_grad, NULL) \
 	ROW(GATE_ACT, kernel_gate_act, NULL) \
 	ROW(GATE_MUL, kernel_gate_mul, NULL) \
 	ROW(CONV, kernel_conv, scratch_conv) \

@@ -184,6 +184,62 @@ enum status kernel_act_grad(const struct host_env *env, const struct op *op, voi
 		mlps[op->mlp].grad);
 }
 
+/* ---- rows that count by their weights ---- */
+
+struct weighted {
+	struct act act;
+	const struct mlp_rows *mlp;
+	const float *weights;
+	float *dweights; /* NULL: forward */
+};
+
+static void weighted_part(void *ctx, int64_t begin, int64_t end, int part, int thread)
+{
+	(void)part, (void)thread;
+	const struct weighted *w = ctx;
+	const int64_t f = w->act.f, out = w->dweights ? w->mlp->halves * f : f;
+	for (int64_t r = begin; r < end; r++) {
+		struct act row = {.x = w->act.x + r * w->mlp->halves * f, .out = w->act.out + r * out, .f = f};
+		w->mlp->forward(&row, 0, 1);
+		if (w->dweights) {
+			row.dy = w->act.dy + r * f;
+			float dot = 0.0f;
+			for (int64_t i = 0; i < f; i++)
+				dot += row.dy[i] * row.out[i];
+			w->dweights[r] = dot;
+			w->mlp->grad(&row, 0, 1);
+		}
+		const float weight = w->weights[r];
+		for (int64_t i = 0; i < out; i++)
+			row.out[i] *= weight;
+	}
+}
+
+static enum status run_weighted(const struct host_env *env, const struct op *op, struct weighted w)
+{
+	w.act.f = op->matrix.cols;
+	w.mlp = &mlps[op->mlp];
+	kernel_split(env, kernel_parts(env, op->matrix.rows, op->matrix.cols * w.mlp->halves), op->matrix.rows,
+		weighted_part, &w);
+	return ST_OK;
+}
+
+enum status kernel_weighted_act(const struct host_env *env, const struct op *op, void *const arg[], struct error *e)
+{
+	(void)e;
+	return run_weighted(env, op, (struct weighted){.act = {.x = arg[0], .out = arg[2]}, .weights = arg[1]});
+}
+
+enum status kernel_weighted_act_grad(const struct host_env *env, const struct op *op, void *const arg[],
+	struct error *e)
+{
+	(void)e;
+	return run_weighted(env, op,
+		(struct weighted){.act = {.x = arg[0], .dy = arg[2], .out = arg[3]},
+			.weights = arg[1],
+			.dweights = arg[4]});
+}
+
 enum status kernel_gate_act(const struct host_env *env, const struct op *op, void *const arg[], struct error *e)
 {
 	if (!mlps[op->mlp].gate)

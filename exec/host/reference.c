@@ -104,6 +104,33 @@ REFERENCE(ref_act_grad)
 	return ST_OK;
 }
 
+REFERENCE(ref_weighted_act)
+{
+	enum status st = ref_act(env, op, (void *const[]){arg[0], arg[2]}, e);
+	for (int64_t i = 0; i < op->matrix.rows * op->matrix.cols; i++)
+		((double *)arg[2])[i] *= ((double *)arg[1])[i / op->matrix.cols];
+	return st;
+}
+
+REFERENCE(ref_weighted_act_grad)
+{
+	UNUSED();
+	const int64_t f = op->matrix.cols, width = is_gated(op) ? 2 * f : f;
+	const double *weights = arg[1], *dy = arg[2];
+	double *dweights = arg[4];
+	memset(dweights, 0, (size_t)op->matrix.rows * sizeof *dweights);
+	for (int64_t i = 0; i < op->matrix.rows * f; i++) {
+		const int64_t at = i / f * width + i % f;
+		const double *x = (double *)arg[0] + at, up = is_gated(op) ? x[f] : 1.0, d = dy[i] * weights[i / f];
+		double *dx = (double *)arg[3] + at;
+		dweights[i / f] += dy[i] * activation(op->mlp, x[0]) * up;
+		dx[0] = d * up * activation_slope(op->mlp, x[0]);
+		if (is_gated(op))
+			dx[f] = d * activation(op->mlp, x[0]);
+	}
+	return ST_OK;
+}
+
 REFERENCE(ref_gate_act)
 {
 	UNUSED();
@@ -425,6 +452,8 @@ REFERENCE(ref_copy)
 	ROW(BIAS_GRAD, ref_bias_grad) \
 	ROW(ACT, ref_act) \
 	ROW(ACT_GRAD, ref_act_grad) \
+	ROW(WEIGHTED_ACT, ref_weighted_act) \
+	ROW(WEIGHTED_ACT_GRAD, ref_weighted_act_grad) \
 	ROW(GATE_ACT, ref_gate_act) \
 	ROW(GATE_MUL, ref_gate_mul) \
 	ROW(CONV, ref_conv) \

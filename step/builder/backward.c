@@ -2,10 +2,26 @@
  * blocks, and each branch adds its part to it. */
 #include "step/builder/blocks.h"
 
+void mlp_restore_input(struct builder *b, struct mlp_acts *a)
+{
+	if (a->h != NONE || a->h8 == NONE || b->st)
+		return;
+	const int64_t n = build_size(b, a->h8);
+	a->h = build_act(b, n, 1);
+	build_cast(b, view_of(a->h8), DT_FP8, view_of(a->h), b->act, n, "activation's input");
+}
+
 int32_t build_activation_grad(struct builder *b, int64_t rows, int64_t ffn, struct mlp_acts *a, int32_t dg)
 {
+	mlp_restore_input(b, a);
 	int32_t dh = build_act(b, rows, build_act_width(b, ffn));
-	build_on(b, build_matrix(b, OP_ACT_GRAD, "act", rows, ffn), a->h, dg, dh);
+	if (a->weights != NONE) {
+		a->dweights = build_fp32(b, rows);
+		build_on(b, build_matrix(b, OP_WEIGHTED_ACT_GRAD, "act", rows, ffn), a->h, a->weights, dg, dh,
+			a->dweights);
+	} else {
+		build_on(b, build_matrix(b, OP_ACT_GRAD, "act", rows, ffn), a->h, dg, dh);
+	}
 	build_release(b, &a->kept_gate);
 	return dh;
 }

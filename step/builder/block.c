@@ -189,6 +189,10 @@ void build_activation(struct builder *b, int64_t rows, int64_t ffn, struct mlp_a
 {
 	a->g = build_act(b, rows, ffn);
 	a->kept_gate = NONE;
+	if (a->weights != NONE) {
+		build_on(b, build_matrix(b, OP_WEIGHTED_ACT, "act", rows, ffn), a->h, a->weights, a->g);
+		return;
+	}
 	if (!gated(b) || b->c->train.fused) {
 		build_on(b, build_matrix(b, OP_ACT, "act", rows, ffn), a->h, a->g);
 		return;
@@ -423,7 +427,7 @@ static void forget_mlp(const struct builder *b, struct acts *a)
 	const bool experts = model_has_experts(b->m, b->layer);
 	const int32_t kept_gate = a->mlp.kept_gate, shared_gate = a->moe.shared.kept_gate;
 	if (experts ? build_recomputes_part(b, REC_MOE) : build_recomputes_part(b, REC_MLP))
-		a->mlp.h = a->mlp.g = NONE;
+		a->mlp.h = a->mlp.g = a->mlp.weights = NONE;
 	if (experts && build_recomputes_part(b, REC_MOE_ACT))
 		a->mlp.g = NONE;
 	if (experts && build_recomputes_part(b, REC_MOE))
@@ -447,11 +451,36 @@ static void forget(const struct builder *b, struct acts *a)
 	forget_mlp(b, a);
 }
 
+/* Keeps the input of an activation in fp8 (Megatron-Core's activation_func_fp8_input_store). */
+static void keep_input_in_8_bits(struct builder *b, struct mlp_acts *a)
+{
+	if (a->h == NONE || b->st)
+		return;
+	const int64_t n = build_size(b, a->h);
+	a->h8 = build_buffer(b, COMP_ACTIVATIONS, DT_FP8, n, false);
+	build_cast(b, view_of(a->h), b->act, view_of(a->h8), DT_FP8, n, "activation's input");
+	a->h = NONE;
+}
+
+/* Narrows what a block keeps whose forward pass does not run again as a whole. */
+static void keep_narrow(struct builder *b, struct acts *a)
+{
+	if (b->c->train.act_input_dtype == DT_FP8) {
+		keep_input_in_8_bits(b, &a->mlp);
+		keep_input_in_8_bits(b, &a->moe.shared);
+	}
+	if (b->c->stack.keeps_attention_once &&
+		(b->c->train.dtype != DT_FP8 || stack_recipe(&b->c->stack) != FP8_DELAYED))
+		narrow_forget(b, attention_result(a));
+}
+
 int32_t block_forward(struct builder *b, int32_t x_in, struct acts *a)
 {
 	int32_t out = forward(b, x_in, a);
 	if (b->c->train.recompute == REC_SELECTIVE)
 		forget(b, a);
+	if (!b->recomputing && !build_recomputes(b, b->layer))
+		keep_narrow(b, a);
 	if (b->recomputing)
 		saved_release(b);
 	return out;

@@ -58,6 +58,8 @@ int32_t mlp_backward(struct builder *b, const struct mlp_layers *s, struct mlp_a
 int64_t build_act_width(const struct builder *b, int64_t ffn);
 /* Appends the activation of `rows` rows of a->h. again: selective recomputation runs it again. */
 void build_activation(struct builder *b, int64_t rows, int64_t ffn, struct mlp_acts *a, bool again);
+/* Makes a->h of what is kept in its place (train.act_input_dtype), where it is not there. */
+void mlp_restore_input(struct builder *b, struct mlp_acts *a);
 int32_t build_activation_grad(struct builder *b, int64_t rows, int64_t ffn, struct mlp_acts *a, int32_t dg);
 
 /* ---- saved.c: what recompute_modules op saves ---- */
@@ -195,6 +197,8 @@ bool narrow_here(const struct builder *b);
 void narrow_is_own(struct builder *b, struct view v);
 /* Returns a copy of `v` in that format, and makes it where there is none yet. */
 struct view narrow_copy_of(struct builder *b, struct view v, int64_t elements);
+/* Forgets the copy of a buffer, which the backward pass then makes again. */
+void narrow_forget(struct builder *b, int32_t buffer);
 
 /* ---- ops that forward and backward share ---- */
 

@@ -60,6 +60,12 @@ int32_t build_fp32(struct builder *b, int64_t elements)
 	return build_buffer(b, COMP_ACTIVATIONS, DT_FP32, elements, false);
 }
 
+int64_t build_size(const struct builder *b, int32_t buffer)
+{
+	const struct buffer *at = &b->r->buffers.at[buffer];
+	return (int64_t)((double)at->bytes / dtype_bytes(at->dtype));
+}
+
 struct view view_at(int32_t buffer, uint64_t offset_B) { return (struct view){.buffer = buffer, .offset_B = offset_B}; }
 
 struct view view_of(int32_t buffer) { return view_at(buffer, 0); }

@@ -29,6 +29,9 @@ int32_t build_act(struct builder *b, int64_t rows, int64_t cols);
 int32_t build_rows(struct builder *b);
 int32_t build_fp32(struct builder *b, int64_t elements);
 
+/* Returns the elements of a buffer that is there. */
+int64_t build_size(const struct builder *b, int32_t buffer);
+
 /* Holds bytes (struct held) from the next op on, until build_release or else throughout. Returns NONE for no bytes. */
 int32_t build_hold(struct builder *b, enum component comp, double bytes, const char *what);
 /* Ends *held after the latest op and sets it to NONE. Does nothing with NONE. */

@@ -11,6 +11,14 @@
  * there, which passes it on inside the host, to each rank once; results are summed up on the way and come back as once
  * (DeepSeek-AI 2024, DeepSeek-V3, arXiv:2412.19437, section 3.2.2; https://github.com/deepseek-ai/DeepEP). The kernel
  * gathers the rows that it sends: they are put in the experts' order behind it alone, not before it, too.
+ *
+ * A token's result is the sum of its experts', each times its gate. The gate multiplies the expert's result, whose rows
+ * then stay for its gradient; or the activation between the expert's products (train.expert_gates activation), where
+ * gates travel beside their rows and results are just summed up: DeepSeek's and Megatron-Core's way since 0.12
+ * (megatron/core/transformer/moe/experts.py, permuted_probs).
+ *
+ * model.moe_latent: experts are of rows that a product made narrower, and another makes wide again (NVIDIA 2025,
+ * Nemotron 3; megatron/core/transformer/moe/moe_layer.py, fc1_latent_proj, fc2_latent_proj).
  */
 #include <math.h>
 
@@ -24,6 +32,11 @@ static int64_t slots_of(const struct builder *b) { return b->m->experts * capaci
 
 /* Slots of this rank's experts, from all ranks that share or cut them. */
 static int64_t received_slots(const struct builder *b) { return b->c->parallel.expert_tensor * slots_of(b); }
+
+/* Columns of the rows that experts see. */
+static int64_t width_of(const struct builder *b) { return b->m->moe_latent > 0 ? b->m->moe_latent : b->m->hidden; }
+
+static bool weighs_early(const struct builder *b) { return b->c->stack.gates_activation; }
 
 static int64_t senders(const struct builder *b) { return b->c->parallel.expert * b->c->parallel.expert_tensor; }
 
@@ -40,17 +53,27 @@ static int64_t expert_width(const struct builder *b) { return b->m->moe_ffn_hidd
 
 static struct linear expert_fc1(const struct builder *b)
 {
-	return expert_linear(b, "expert fc1", build_act_width(b, expert_width(b)), b->m->hidden, PARAM_EXPERT_FC1_W);
+	return expert_linear(b, "expert fc1", build_act_width(b, expert_width(b)), width_of(b), PARAM_EXPERT_FC1_W);
 }
 
 static struct linear expert_fc2(const struct builder *b)
 {
-	return expert_linear(b, "expert fc2", b->m->hidden, expert_width(b), PARAM_EXPERT_FC2_W);
+	return expert_linear(b, "expert fc2", width_of(b), expert_width(b), PARAM_EXPERT_FC2_W);
 }
 
 static struct linear router_of(const struct builder *b)
 {
 	return (struct linear){"router", b->rows, b->m->experts, b->m->hidden, PARAM_ROUTER_W, NO_PARAM, 0};
+}
+
+static struct linear narrow_down(const struct builder *b)
+{
+	return (struct linear){"latent down", b->rows, b->m->moe_latent, b->m->hidden, PARAM_MOE_DOWN_W, NO_PARAM, 0};
+}
+
+static struct linear narrow_up(const struct builder *b)
+{
+	return (struct linear){"latent up", b->rows, b->m->hidden, b->m->moe_latent, PARAM_MOE_UP_W, NO_PARAM, 0};
 }
 
 static struct mlp_layers shared_mlp(const struct builder *b)
@@ -88,8 +111,8 @@ static bool goes_once(const struct builder *b) { return b->c->parallel.expert_di
 static int64_t elements_to(const struct builder *b, int64_t parts)
 {
 	const double uneven = fmax(1, b->m->capacity_factor);
-	const int64_t elements = llround(uneven * parts_of_row(b, parts) * (double)(b->rows * b->m->hidden)),
-		      all = slots_of(b) * b->m->hidden;
+	const int64_t elements = llround(uneven * parts_of_row(b, parts) * (double)(b->rows * width_of(b))),
+		      all = slots_of(b) * width_of(b);
 	return elements < all ? elements : all;
 }
 
@@ -111,29 +134,46 @@ static int64_t travelling(enum dtype dt, int64_t elements)
 	return dt == DT_FP8 ? elements + elements / SCALED * (int64_t)sizeof(float) : elements;
 }
 
-/* place: where a block that recomputes op by op saves what arrives; SAVED_COUNT: nowhere. */
-static int32_t exchange(struct builder *b, int32_t buffer, enum dtype dt, const char *what, enum saved_place place)
+/* A kind of rows on their way: how many columns each has, in which format, and their op's name. */
+struct cargo {
+	int64_t cols;
+	enum dtype dt;
+	const char *what;
+};
+
+static int64_t sent_elements(const struct builder *b, struct cargo c) { return travelling(c.dt, slots_of(b) * c.cols); }
+
+static struct cargo rows_of(const struct builder *b, enum dtype dt, const char *what)
+{
+	return (struct cargo){width_of(b), dt, what};
+}
+
+static struct cargo gates_of(const char *what) { return (struct cargo){1, DT_FP32, what}; }
+
+/* place: where a block that recomputes op by op saves what arrives; SAVED_COUNT: nowhere. Gates that go once to a host
+ * are part of their rows' messages (DeepEP). */
+static int32_t exchange(struct builder *b, int32_t buffer, struct cargo c, enum saved_place place)
 {
 	const int32_t saved = place < SAVED_COUNT ? saved_buffer(b, place) : NONE;
-	if (b->c->parallel.expert == 1 || saved != NONE)
+	if (b->c->parallel.expert == 1 || saved != NONE || (c.cols == 1 && goes_once(b)))
 		return saved != NONE ? saved : buffer;
-	const int64_t n = travelling(dt, slots_of(b) * b->m->hidden);
-	struct op op = build_collective(b, COLL_ALLTOALL, DIM_EP, LANE_MODEL_COMM, dt, n, what, NONE);
-	op.collective.crossing = travelling(dt, crossing(b));
-	op.collective.once = travelling(dt, once(b));
-	int32_t out = build_buffer(b, COMP_ACTIVATIONS, dt, n, false);
+	const int64_t n = sent_elements(b, c);
+	struct op op = build_collective(b, COLL_ALLTOALL, DIM_EP, LANE_MODEL_COMM, c.dt, n, c.what, NONE);
+	op.collective.crossing = travelling(c.dt, crossing(b));
+	op.collective.once = travelling(c.dt, once(b));
+	int32_t out = build_buffer(b, COMP_ACTIVATIONS, c.dt, n, false);
 	build_on(b, op, buffer, out);
 	return place < SAVED_COUNT ? save_buffer(b, place, out) : out;
 }
 
 /* Among the ranks that cut an expert. */
-static int32_t exchange_cut(struct builder *b, enum collective coll, int32_t buffer, enum dtype dt, const char *what)
+static int32_t exchange_cut(struct builder *b, enum collective coll, int32_t buffer, struct cargo c)
 {
 	if (b->c->parallel.expert_tensor == 1)
 		return buffer;
-	const int64_t part = travelling(dt, slots_of(b) * b->m->hidden), n = b->c->parallel.expert_tensor * part;
-	int32_t out = build_buffer(b, COMP_ACTIVATIONS, dt, coll == COLL_REDUCE_SCATTER ? part : n, false);
-	build_on(b, build_collective(b, coll, DIM_ETP, LANE_MODEL_COMM, dt, n, what, NONE), buffer, out);
+	const int64_t part = sent_elements(b, c), n = b->c->parallel.expert_tensor * part;
+	int32_t out = build_buffer(b, COMP_ACTIVATIONS, c.dt, coll == COLL_REDUCE_SCATTER ? part : n, false);
+	build_on(b, build_collective(b, coll, DIM_ETP, LANE_MODEL_COMM, c.dt, n, c.what, NONE), buffer, out);
 	return out;
 }
 
@@ -144,11 +184,11 @@ static void take_turns(struct builder *b)
 }
 
 /* Swaps [outer, inner, a rank's slots of an expert] to [inner, outer, ...]: by rank or by expert first. */
-static int32_t swap(struct builder *b, int32_t buffer, enum dtype dt, int64_t outer, int64_t inner)
+static int32_t swap(struct builder *b, int32_t buffer, struct cargo c, int64_t outer, int64_t inner)
 {
 	if (goes_once(b) && senders(b) > 1)
 		return buffer;
-	return build_swap(b, "by expert", buffer, dt, outer, inner, capacity(b) * b->m->hidden);
+	return build_swap(b, "by expert", buffer, c.dt, outer, inner, capacity(b) * c.cols);
 }
 
 /* Returns fp8 as activations: as it is to products in fp8, which read nothing else. */
@@ -158,34 +198,55 @@ static int32_t widened(struct builder *b, int32_t narrow, const char *what)
 		narrow_is_own(b, view_of(narrow));
 		return narrow;
 	}
-	int32_t wide = build_act(b, received_slots(b), b->m->hidden);
-	build_cast(b, view_of(narrow), DT_FP8, view_of(wide), b->act, received_slots(b) * b->m->hidden, what);
+	int32_t wide = build_act(b, received_slots(b), width_of(b));
+	build_cast(b, view_of(narrow), DT_FP8, view_of(wide), b->act, received_slots(b) * width_of(b), what);
 	return wide;
 }
 
 static int32_t to_experts(struct builder *b, int32_t slots, const char *what, enum saved_place place)
 {
-	const int64_t n = slots_of(b) * b->m->hidden;
 	const bool fp8 = b->c->parallel.dispatch_dtype == DT_FP8 && senders(b) > 1;
-	const enum dtype dt = fp8 ? DT_FP8 : b->act;
+	const struct cargo c = rows_of(b, fp8 ? DT_FP8 : b->act, what);
 	int32_t sent = slots;
 	if (fp8) {
-		sent = build_buffer(b, COMP_ACTIVATIONS, dt, travelling(dt, n), false);
-		build_cast(b, view_of(slots), b->act, view_of(sent), dt, n, what);
+		sent = build_buffer(b, COMP_ACTIVATIONS, c.dt, sent_elements(b, c), false);
+		build_cast(b, view_of(slots), b->act, view_of(sent), c.dt, slots_of(b) * c.cols, what);
 	}
-	const int32_t received = exchange_cut(b, COLL_ALL_GATHER, exchange(b, sent, dt, what, place), dt, what);
+	const int32_t received = exchange_cut(b, COLL_ALL_GATHER, exchange(b, sent, c, place), c);
 	take_turns(b);
-	const int32_t sorted = swap(b, received, dt, senders(b), local_experts(b));
+	const int32_t sorted = swap(b, received, c, senders(b), local_experts(b));
 	return fp8 ? widened(b, sorted, what) : sorted;
 }
 
 static int32_t from_experts(struct builder *b, int32_t rows, const char *what, enum saved_place place)
 {
-	const int32_t sorted = swap(b, rows, b->act, local_experts(b), senders(b));
-	const int32_t back = exchange(b, exchange_cut(b, COLL_REDUCE_SCATTER, sorted, b->act, what), b->act, what,
-		place);
+	const struct cargo c = rows_of(b, b->act, what);
+	const int32_t sorted = swap(b, rows, c, local_experts(b), senders(b));
+	const int32_t back = exchange(b, exchange_cut(b, COLL_REDUCE_SCATTER, sorted, c), c, place);
 	take_turns(b);
 	return back;
+}
+
+/* Sends each gate to its row's expert. */
+static int32_t gates_to_experts(struct builder *b, const struct moe_acts *a)
+{
+	const struct cargo c = gates_of("gates");
+	struct op op = build_new(b, OP_DISPATCH, "gates");
+	op.dtype = op.out_dtype = DT_FP32;
+	op.dispatch.rows = b->rows * b->m->experts_per_token;
+	op.dispatch.cols = op.dispatch.choices = 1;
+	op.dispatch.slots = slots_of(b);
+	int32_t sent = build_fp32(b, slots_of(b));
+	build_on(b, op, a->gates, a->taken, sent);
+	const int32_t received = exchange_cut(b, COLL_ALL_GATHER, exchange(b, sent, c, SAVED_COUNT), c);
+	return swap(b, received, c, senders(b), local_experts(b));
+}
+
+static int32_t gates_from_experts(struct builder *b, int32_t dweights)
+{
+	const struct cargo c = gates_of("gates grad");
+	const int32_t sorted = swap(b, dweights, c, local_experts(b), senders(b));
+	return exchange(b, exchange_cut(b, COLL_REDUCE_SCATTER, sorted, c), c, SAVED_COUNT);
 }
 
 /* ---- the bias of the router ---- */
@@ -223,7 +284,7 @@ static struct op slots_op(const struct builder *b, enum op_kind k, const char *w
 {
 	struct op op = build_new(b, k, what);
 	op.dispatch.rows = b->rows;
-	op.dispatch.cols = b->m->hidden;
+	op.dispatch.cols = width_of(b);
 	op.dispatch.slots = slots_of(b);
 	op.dispatch.choices = b->m->experts_per_token;
 	return op;
@@ -242,15 +303,25 @@ static void route(struct builder *b, struct moe_acts *a, int32_t normed)
 	build_on(b, routing_op(b, OP_ROUTE), a->logits, a->gates, a->slots, a->taken);
 }
 
-static void experts_forward(struct builder *b, struct acts *a, int32_t normed)
+static void activate_experts(struct builder *b, struct acts *a, bool again)
+{
+	a->mlp.weights = a->moe.weights;
+	build_activation(b, received_slots(b), expert_width(b), &a->mlp, again);
+}
+
+/* The results are for the gradient of their gates, so a block that runs again stops before them where gates have been
+ * multiplied already. */
+static void experts_forward(struct builder *b, struct acts *a, int32_t rows)
 {
 	const struct linear fc1 = expert_fc1(b), fc2 = expert_fc2(b);
-	int32_t sent = build_act(b, slots_of(b), b->m->hidden);
-	build_on(b, slots_op(b, OP_DISPATCH, "dispatch"), normed, a->moe.taken, sent);
+	int32_t sent = build_act(b, slots_of(b), width_of(b));
+	build_on(b, slots_op(b, OP_DISPATCH, "dispatch"), rows, a->moe.taken, sent);
+	a->moe.weights = weighs_early(b) ? gates_to_experts(b, &a->moe) : NONE;
 	a->moe.in = to_experts(b, sent, "dispatch", SAVED_DISPATCH);
 	a->mlp.h = build_linear(b, &fc1, a->moe.in);
-	build_activation(b, received_slots(b), fc2.in, &a->mlp, build_recomputes_part(b, REC_MOE | REC_MOE_ACT));
-	a->moe.out = from_experts(b, build_linear(b, &fc2, a->mlp.g), "combine", SAVED_COMBINE);
+	activate_experts(b, a, build_recomputes_part(b, REC_MOE | REC_MOE_ACT));
+	if (!weighs_early(b) || !build_ends_early(b) || b->m->moe_latent > 0)
+		a->moe.out = from_experts(b, build_linear(b, &fc2, a->mlp.g), "combine", SAVED_COMBINE);
 }
 
 /* Appends out (+)= the sum of each token's slots. */
@@ -260,6 +331,29 @@ static void combine(struct builder *b, const struct moe_acts *a, const char *wha
 	struct op op = slots_op(b, OP_COMBINE, what);
 	op.flags |= adds ? OP_ACCUMULATE : 0;
 	build_on(b, op, slots, a->slots, gates, out);
+}
+
+/* Adds the experts' results to `out`, or puts them there. Without one, as where a block that runs again ends early, it
+ * stops behind what the backward pass reads. */
+static void combine_results(struct builder *b, struct moe_acts *a, int32_t out, bool adds)
+{
+	const struct linear up = narrow_up(b);
+	const int32_t gates = weighs_early(b) ? NONE : a->gates;
+	if (b->m->moe_latent == 0) {
+		if (out != NONE)
+			combine(b, a, "combine", a->out, gates, out, adds);
+		return;
+	}
+	a->summed = build_act(b, b->rows, b->m->moe_latent);
+	combine(b, a, "combine", a->out, gates, a->summed, false);
+	if (out == NONE)
+		return;
+	if (!adds) {
+		build_linear_at(b, &up, a->summed, view_of(out));
+		return;
+	}
+	const int32_t wide = build_linear(b, &up, a->summed);
+	build_on(b, build_matrix(b, OP_ADD, "latent up", b->rows, b->m->hidden), out, wide, NONE, out);
 }
 
 /* Returns the shared experts' result; NONE when recomputing. */
@@ -287,11 +381,12 @@ int32_t moe_forward(struct builder *b, struct acts *a, int32_t normed)
 	int32_t out = has_shared ? shared_forward(b, &a->moe, normed) : NONE;
 	if (!has_shared && !build_ends_early(b))
 		out = build_rows(b);
+	const struct linear down = narrow_down(b);
 	route(b, &a->moe, normed);
-	experts_forward(b, a, normed);
-	if (build_ends_early(b))
-		return NONE;
-	combine(b, &a->moe, "combine", a->moe.out, a->moe.gates, out, has_shared);
+	experts_forward(b, a, b->m->moe_latent > 0 ? build_linear(b, &down, normed) : normed);
+	combine_results(b, &a->moe, out, has_shared);
+	if (weighs_early(b))
+		a->moe.out = NONE; /* no gradient reads it */
 	return out;
 }
 
@@ -299,18 +394,22 @@ void moe_again_shared(struct builder *b, struct acts *a) { shared_forward(b, &a-
 
 /* ---- backward ---- */
 
-static int32_t experts_backward(struct builder *b, struct acts *a, int32_t dy)
+/* Returns the gradient of the slots' rows; *dgates becomes that of their gates where these travelled. */
+static int32_t experts_backward(struct builder *b, struct acts *a, int32_t dy, int32_t *dgates)
 {
 	const struct linear fc1 = expert_fc1(b), fc2 = expert_fc2(b);
 	int32_t dout = to_experts(b, dy, "combine grad", SAVED_COUNT), dg = build_linear_grad(b, &fc2, dout);
 	if (build_recomputes_part(b, REC_MOE_ACT) && !build_recomputes_part(b, REC_MOE)) {
+		mlp_restore_input(b, &a->mlp);
 		b->recomputing = true;
-		build_activation(b, received_slots(b), fc2.in, &a->mlp, true);
+		activate_experts(b, a, true);
 		b->recomputing = false;
 	}
 	build_weight_grad(b, &fc2, dout, a->mlp.g);
-	int32_t dh = build_activation_grad(b, received_slots(b), fc2.in, &a->mlp, dg),
-		dx = build_linear_grad(b, &fc1, dh);
+	int32_t dh = build_activation_grad(b, received_slots(b), fc2.in, &a->mlp, dg);
+	if (weighs_early(b))
+		*dgates = gates_from_experts(b, a->mlp.dweights);
+	int32_t dx = build_linear_grad(b, &fc1, dh);
 	build_weight_grad(b, &fc1, dh, a->moe.in);
 	return from_experts(b, dx, "dispatch grad", SAVED_COUNT);
 }
@@ -340,13 +439,51 @@ static int32_t shared_gate_backward(struct builder *b, const struct acts *a, int
 	return dmlp;
 }
 
+/* Returns the gradient of the experts' results by slot; *dgates becomes that of the gates where these multiply them. */
+static int32_t combine_backward(struct builder *b, const struct moe_acts *m, int32_t dout, int32_t *dgates)
+{
+	const struct linear up = narrow_up(b);
+	int32_t dy = build_act(b, slots_of(b), width_of(b)), dsum = dout;
+	if (b->m->moe_latent > 0) {
+		dsum = build_linear_grad(b, &up, dout);
+		build_weight_grad(b, &up, dout, m->summed);
+	}
+	if (weighs_early(b)) {
+		build_on(b, slots_op(b, OP_DISPATCH, "combine grad"), dsum, m->taken, dy);
+		return dy;
+	}
+	*dgates = build_fp32(b, slots_of(b));
+	build_on(b, slots_op(b, OP_COMBINE_GRAD, "combine"), m->out, dsum, m->taken, m->gates, dy, *dgates);
+	return dy;
+}
+
+/* Adds the gradient of the slots' rows to that of the normed ones. */
+static void dispatch_backward(struct builder *b, const struct acts *a, int32_t dslots, int32_t dn)
+{
+	const struct linear down = narrow_down(b);
+	if (b->m->moe_latent == 0) {
+		combine(b, &a->moe, "dispatch", dslots, NONE, dn, true);
+		return;
+	}
+	const int32_t dlatent = build_act(b, b->rows, b->m->moe_latent);
+	combine(b, &a->moe, "dispatch", dslots, NONE, dlatent, false);
+	const int32_t by_latent = build_linear_grad(b, &down, dlatent);
+	build_weight_grad(b, &down, dlatent, a->n2);
+	build_on(b, build_matrix(b, OP_ADD, "latent down grad", b->rows, b->m->hidden), dn, by_latent, NONE, dn);
+}
+
+/* The router waits for the experts where its gates' gradients come from there. */
 int32_t moe_backward(struct builder *b, struct acts *a, int32_t dout)
 {
 	struct moe_acts *m = &a->moe;
-	int32_t dy = build_act(b, slots_of(b), b->m->hidden), dgates = build_fp32(b, slots_of(b));
-	build_on(b, slots_op(b, OP_COMBINE_GRAD, "combine"), m->out, dout, m->taken, m->gates, dy, dgates);
-	int32_t dn = router_backward(b, a, dgates), dslots = experts_backward(b, a, dy);
-	combine(b, m, "dispatch", dslots, NONE, dn, true);
+	const bool early = weighs_early(b);
+	int32_t dgates = NONE, dn = NONE, dy = combine_backward(b, m, dout, &dgates);
+	if (!early)
+		dn = router_backward(b, a, dgates);
+	const int32_t dslots = experts_backward(b, a, dy, &dgates);
+	if (early)
+		dn = router_backward(b, a, dgates);
+	dispatch_backward(b, a, dslots, dn);
 	if (b->m->shared_experts == 0)
 		return dn;
 	const struct mlp_layers shared = shared_mlp(b);

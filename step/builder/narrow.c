@@ -6,6 +6,9 @@
  *   stored weight      all micro-batches (Transformer Engine's cache of fp8 weights)
  *   gathered weight    all uses while it is gathered
  *
+ * A stack may keep attention's result once, as attention's own gradient reads it, and cast it for the next product's
+ * again (struct stack, keeps_attention_once).
+ *
  * Weights that are stored in fp8 (train.param_dtype), or gathered in it (parallel.gather_dtype), are read as they are.
  */
 #include "step/builder/blocks.h"
@@ -34,6 +37,12 @@ static void remember(struct builder *b, struct view v, int32_t copy)
 	b->narrow_first.at[v.buffer] = (int32_t)b->narrow.n;
 	if (!vec_push(&b->narrow, n))
 		build_nomem(b, "the step program");
+}
+
+void narrow_forget(struct builder *b, int32_t buffer)
+{
+	if (!b->st && buffer >= 0 && (size_t)buffer < b->narrow_first.n)
+		b->narrow_first.at[buffer] = NONE;
 }
 
 void narrow_is_own(struct builder *b, struct view v)

@@ -40,7 +40,7 @@ static const size_t kept[] = {AT(x_in) /* first: a recomputed block keeps nothin
 	AT(mlp_out), AT(probs), AT(x_mid), AT(n2), AT(sum2), AT(mlp.h), AT(mlp.g), AT(moe.in), AT(moe.out),
 	AT(moe.shared.h), AT(moe.shared.g), AT(moe.shared_out), AT(ssm.in), AT(ssm.xbc), AT(ssm.y), AT(ssm.gated),
 	AT(short_conv.in), AT(short_conv.out), AT(gate), AT(gated), AT(adapt.mod), AT(adapt.normed[0]),
-	AT(adapt.normed[1])};
+	AT(adapt.normed[1]), AT(mlp.h8), AT(moe.shared.h8), AT(moe.summed)};
 #define KEPT COUNT(kept)
 _Static_assert(KEPT == OFFLOADED_ACTS, "a place on the host for each");
 
@@ -51,7 +51,7 @@ static struct buffer buffer_of(const struct builder *b, int32_t id) { return b->
 static int32_t like(struct builder *b, int32_t id, enum component comp)
 {
 	const struct buffer buf = buffer_of(b, id);
-	return build_buffer(b, comp, buf.dtype, (int64_t)((double)buf.bytes / dtype_bytes(buf.dtype)), false);
+	return build_buffer(b, comp, buf.dtype, build_size(b, id), false);
 }
 
 static bool offloads_activations(const struct builder *b) { return b->c->train.offload == OFF_ACTIVATIONS && !b->st; }

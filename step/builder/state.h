@@ -19,8 +19,10 @@ struct usage {
 
 /* Buffers that an MLP's forward pass keeps for its backward pass. */
 struct mlp_acts {
-	int32_t h, g;      /* input and output of the activation */
-	int32_t kept_gate; /* held: the gate's activation (stack_memory.gate_B) */
+	int32_t h, g;              /* input and output of the activation */
+	int32_t kept_gate;         /* held: the gate's activation (stack_memory.gate_B) */
+	int32_t h8;                /* train.act_input_dtype fp8: the copy of h that is kept in its place */
+	int32_t weights, dweights; /* of experts' rows whose gates multiply g (train.expert_gates); NONE: not */
 };
 
 /* Buffers that a layer of experts keeps for its backward pass, besides those of its experts' MLP. */
@@ -28,6 +30,8 @@ struct moe_acts {
 	int32_t logits, gates, slots, taken; /* arguments of ROUTE (step/ops.def) */
 	int32_t in;                          /* the rows that this rank's experts received, expert by expert */
 	int32_t out;                         /* the experts' results, back in the slots of the rank that routed */
+	int32_t weights;                     /* gates, beside the rows of `in`; NONE: they stayed */
+	int32_t summed;                      /* moe_latent: results of a token, before they are made wide */
 	struct mlp_acts shared;
 	int32_t shared_out, shared_gate; /* shared_expert_gate: what it gates, and its product */
 };
@@ -106,7 +110,7 @@ struct saved {
 };
 
 #define LORA_PRODUCTS 4
-#define OFFLOADED_ACTS 34
+#define OFFLOADED_ACTS 37
 
 /* Buffers that a block's forward pass keeps for its backward pass; NONE where the block has none. */
 struct acts {

@@ -53,6 +53,7 @@ static const struct config_alias aliases[] = {
 	NAMES(model, groups_per_token, "topk_group moe_router_group_topk"),
 	NAMES(model, mtp_layers, "mtp_num_layers num_nextn_predict_layers"),
 	NAMES(model, router_bias, "moe_router_enable_expert_bias"),
+	NAMES(model, moe_latent, "moe_latent_size"),
 	NAMES(model, moe_ffn_hidden, "moe_ffn_hidden_size moe_intermediate_size"),
 	NAMES(model, capacity_factor, "moe_expert_capacity_factor"),
 	NAMES(model, layer_pattern, "hybrid_override_pattern hybrid_layer_pattern"),

@@ -374,7 +374,7 @@ static enum status check_experts(const struct config *c, struct error *e)
 	static const enum key_id ids[] = {KEY_model_experts_per_token, KEY_model_shared_experts,
 		KEY_model_moe_ffn_hidden, KEY_model_moe_layer_freq, KEY_model_first_dense_layers,
 		KEY_model_capacity_factor, KEY_model_expert_groups, KEY_model_groups_per_token, KEY_model_router_bias,
-		KEY_model_shared_expert_gate};
+		KEY_model_shared_expert_gate, KEY_model_moe_latent};
 	const struct model *m = &c->model;
 	if (m->experts > 0) {
 		enum status st = check_expert_choice(c, e);
@@ -405,7 +405,8 @@ static double parameters_at_most(const struct model *m)
 	double latent = (double)m->q_lora_rank * (h + (double)(m->heads * m->head_dim)) +
 	                (double)m->kv_lora_rank * (h + (double)(m->heads * (m->head_dim + m->v_head_dim)));
 	double mlp = 3.0 * (double)m->ffn_hidden,
-	       experts = 3.0 * (double)m->moe_ffn_hidden * (double)(m->experts + m->shared_experts);
+	       experts = 3.0 * (double)m->moe_ffn_hidden * (double)(m->experts + m->shared_experts) +
+	                 2.0 * (double)m->moe_latent;
 	double ends = 2.0 * (double)(m->vocab + m->vocab_padding) +
 	              (double)(m->max_positions + m->encoder_seq_len + m->type_vocab) +
 	              2.0 * (double)m->relative_buckets * (double)m->heads / h + (double)m->classes +

@@ -169,6 +169,8 @@ const char *config_predicted_only(const struct config *c)
 		return "parallel.expert_dispatch once_a_host is predicted, not executed";
 	if (c->parallel.dispatch_dtype == DT_FP8)
 		return "parallel.dispatch_dtype fp8 is predicted, not executed";
+	if (c->train.act_input_dtype == DT_FP8)
+		return "train.act_input_dtype fp8 is predicted, not executed";
 	if (optimizer_traits[c->train.optimizer].orthogonal && c->parallel.tensor > 1)
 		return "train.optimizer muon with tensor is predicted, not executed";
 	if (optimizer_traits[c->train.optimizer].orthogonal && c->ranks > 1 &&

@@ -116,6 +116,7 @@ struct config_key {
 	X(model, experts, INT(0, 4096), AT(model.experts), "0", EVERY) \
 	X(model, experts_per_token, INT(1, 4096), AT(model.experts_per_token), "2", EVERY) \
 	X(model, shared_experts, INT(0, 4096), AT(model.shared_experts), "0", EVERY) \
+	X(model, moe_latent, INT(0, 1048576), AT(model.moe_latent), "0", EVERY) \
 	X(model, shared_expert_gate, BOOL, AT(model.shared_expert_gate), "false", EVERY) \
 	X(model, moe_ffn_hidden, INT(1, 4194304), AT(model.moe_ffn_hidden), NULL, EVERY) \
 	X(model, moe_layer_freq, INT(1, 10000), AT(model.moe_layer_freq), "1", EVERY) \
@@ -163,6 +164,8 @@ struct config_key {
 	X(train, cuda_graph, BOOL, AT(train.cuda_graph), "false", EVERY) \
 	X(train, launch_blocking, BOOL, AT(train.launch_blocking), "false", EVERY) \
 	X(train, expert_loop, BOOL, AT(train.expert_loop), "false", EVERY) \
+	X(train, expert_gates, WORD(expert_gates), AT(train.expert_gates), "auto", EVERY) \
+	X(train, act_input_dtype, WORD(dispatch_dtype), AT(train.act_input_dtype), "auto", EVERY) \
 	X(train, sync_every, INT(0, 1000000000), AT(train.sync_every), "0", EVERY) \
 	X(data, load_time, REAL(0, 1e6, UNIT_SECOND), AT(data.load_time_s), "0ms", EVERY) \
 	X(data, bytes, BYTES(0, 1e12), AT(data.bytes), "0", EVERY) \

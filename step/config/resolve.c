@@ -256,6 +256,8 @@ static bool autocasts(const struct config *c)
 static void resolve_autos(struct config *c)
 {
 	struct parallel *p = &c->parallel;
+	if (c->train.expert_gates != GATES_AUTO)
+		c->stack.gates_activation = c->train.expert_gates == GATES_ACTIVATION;
 	if (c->train.attention_kernel != KERNEL_AUTO)
 		c->stack.attention_kernel = c->train.attention_kernel;
 	if (c->train.recompute == REC_NONE)

@@ -97,8 +97,8 @@ void hf_type_nemotron_h(struct hf_reader *r, struct model *m)
 	m->ssm_conv = hf_int(r, "conv_kernel", KEY_model_ssm_conv, 4);
 	m->ssm_chunk = hf_int(r, "chunk_size", KEY_model_ssm_chunk, 128);
 	read_nemotron_pattern(r, m);
-	if (hf_get(r, "moe_latent_size"))
-		hf_fail(r, "moe_latent_size", "experts of rows narrower than the model's cannot be described");
+	if (json_is_integer(hf_get(r, "moe_latent_size")) && strchr(m->layer_pattern, 'E'))
+		m->moe_latent = hf_int(r, "moe_latent_size", KEY_model_moe_latent, 0);
 	if (strchr(m->layer_pattern, 'E'))
 		read_nemotron_experts(r, m);
 }

@@ -398,6 +398,21 @@ train 4 "${sp[@]}" parallel.expert=2 parallel.strategy=zero1 train.optimizer=ada
 train 2 parallel.expert=2 "${again[@]}=moe,layernorm"
 train 2 parallel.expert=2 "${again[@]}=moe_act,shared_experts,core_attn,mlp" model.first_dense_layers=1 \
 	train.fused=false
+# gates that travel beside their tokens, and tokens made narrow for their experts
+for early in train.expert_gates=activation model.moe_latent=24 "train.expert_gates=activation model.moe_latent=24"; do
+	read -r -a way <<<"$early"
+	train 1 "${way[@]}" model.experts_per_token=8 model.capacity_factor=1
+	train 1 "${way[@]}" model.experts_per_token=8 model.capacity_factor=1 train.recompute=full model.shared_experts=0
+	train 2 "${way[@]}" parallel.expert=2 train.recompute=full parallel.strategy=zero1
+	train 2 "${way[@]}" parallel.expert=2 "${again[@]}=moe_act,layernorm" train.fused=false
+	train 2 "${way[@]}" parallel.expert=2 "${again[@]}=moe" model.mlp=squared_relu
+	train 4 "${way[@]}" "${sp[@]}" parallel.expert=2 parallel.expert_tensor=2
+	train 4 "${way[@]}" parallel.strategy=fsdp parallel.bucket_mb=25 parallel.expert=2 train.offload=activations \
+		model.layers=4
+	train 4 "${way[@]}" parallel.expert=4 model.capacity_factor=0.5 model.branch_norm=sandwich
+	train 4 "${way[@]}" parallel.schedule=interleaved parallel.virtual_stages=2 parallel.expert_overlap=true \
+		parallel.expert=2 parallel.pipeline=2 model.layers=4
+done
 # drops what the single rank drops: each micro-batch is routed by itself
 train 4 parallel.expert=4 model.capacity_factor=0.5
 train 4 parallel.expert=2 parallel.pipeline=2 train.recompute=full

@@ -175,6 +175,23 @@ static void test_fields(void)
 	CU_ASSERT(m.ssm_conv == 3 && m.first_dense_layers == 0);
 }
 
+/* Experts of 32 columns of a model of 64: a product of each, and two around them. */
+static void test_narrow_experts(void)
+{
+	struct model m = read_ok("{\"model_type\": \"nemotron_h\", \"hybrid_override_pattern\": \"ME\", "
+				 "\"num_hidden_layers\": 2, \"hidden_size\": 64, \"intermediate_size\": 128, "
+				 "\"num_attention_heads\": 4, \"vocab_size\": 100, \"moe_latent_size\": 32, "
+				 "\"n_routed_experts\": 4, \"num_experts_per_tok\": 2, \"n_shared_experts\": 1, "
+				 "\"moe_intermediate_size\": 48, \"moe_shared_expert_intermediate_size\": 48, "
+				 "\"mamba_num_heads\": 2, \"mamba_head_dim\": 64, \"n_groups\": 1, "
+				 "\"ssm_state_size\": 16, \"mlp_hidden_act\": \"relu2\"}");
+	CU_ASSERT_EQUAL(m.moe_latent, 32);
+	struct model wide = m;
+	wide.moe_latent = 0;
+	/* 4 experts of two matrices 48 x 64 become 48 x 32, with two matrices 64 x 32 beside them */
+	CU_ASSERT_EQUAL((int64_t)(model_parameters(&wide) - model_parameters(&m)), 4 * 2 * 48 * 32 - 2 * 64 * 32);
+}
+
 static void refused(const char *text, const char *message)
 {
 	struct hf_model m;
@@ -207,9 +224,6 @@ static void test_refusals(void)
 		"config.json: layer_types: expected a kind for each of num_hidden_layers");
 	refused("{\"model_type\": \"falcon_h1\", \"mamba_n_heads\": 7, \"mamba_d_ssm\": 64, " SIZES "}",
 		"config.json: mamba_n_heads: expected a divisor of mamba_d_ssm");
-	refused("{\"model_type\": \"nemotron_h\", \"moe_latent_size\": 32, \"hybrid_override_pattern\": \"ME\", " SIZES
-		"}",
-		"config.json: moe_latent_size: experts of rows narrower than the model's cannot be described");
 	refused("{\"model_type\": \"nemotron_h\", \"layers_block_type\": [\"mamba\", \"hyena\"], " SIZES "}",
 		"config.json: layers_block_type: expected mamba, attention, mlp or moe for each of num_hidden_layers");
 	refused("{\"model_type\": \"nemotron_h\", \"hybrid_override_pattern\": 5, \"layers_block_type\": [\"mamba\", "
@@ -343,4 +357,4 @@ static void test_in_a_config(void)
 }
 
 UNIT_MAIN("hf_config", {"published counts", test_published}, {"fields", test_fields}, {"refusals", test_refusals},
-	{"kinds", test_kinds}, {"in a config", test_in_a_config})
+	{"kinds", test_kinds}, {"narrow experts", test_narrow_experts}, {"in a config", test_in_a_config})

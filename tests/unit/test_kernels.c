@@ -253,6 +253,8 @@ static void act_of(int64_t rows, int64_t cols)
 	for (int mlp = 0; mlp < ACTIVATION_COUNT; mlp++) {
 		check_op(rig_op(OP_ACT, 0, mlp, rows, cols, 0, 0, 0), 0, ROUNDS);
 		check_op(rig_op(OP_ACT_GRAD, 0, mlp, rows, cols, 0, 0, 0), 0, ROUNDS);
+		check_op(rig_op(OP_WEIGHTED_ACT, 0, mlp, rows, cols, 0, 0, 0), 0, ROUNDS);
+		check_op(rig_op(OP_WEIGHTED_ACT_GRAD, 0, mlp, rows, cols, 0, 0, 0), 0, SUMS);
 	}
 	for (int mlp = MLP_SWIGLU; mlp <= MLP_GEGLU; mlp++)
 		check_op(rig_op(OP_GATE_ACT, 0, mlp, rows, cols, 0, 0, 0), 0, ROUNDS);

@@ -242,6 +242,30 @@ static void test_act_gradient(void)
 	}
 }
 
+static void test_weighted_gradient(void)
+{
+	for (int mlp = 0; mlp < ACTIVATION_COUNT; mlp++) {
+		struct rig forward, grad, plain;
+		rig_open(&forward, rig_op(OP_WEIGHTED_ACT, 0, mlp, 3, 7, 0, 0, 0), 0);
+		rig_open(&grad, rig_op(OP_WEIGHTED_ACT_GRAD, 0, mlp, 3, 7, 0, 0, 0), 0);
+		rig_open(&plain, rig_op(OP_ACT, 0, mlp, 3, 7, 0, 0, 0), 0);
+		copy_named(&grad, "x", rig_ref(&forward, "x"));
+		copy_named(&grad, "weights", rig_ref(&forward, "weights"));
+		copy_named(&plain, "x", rig_ref(&forward, "x"));
+		rig_reference(&grad);
+		check_gradient(&forward, "x", "y", rig_ref(&grad, "dy"), rig_ref(&grad, "dx"));
+		check_gradient(&forward, "weights", "y", rig_ref(&grad, "dy"), rig_ref(&grad, "dweights"));
+		rig_reference(&forward);
+		rig_reference(&plain);
+		for (int i = 0; i < 21; i++)
+			rig_ref(&plain, "y")[i] *= rig_ref(&forward, "weights")[i / 7];
+		agree(rig_ref(&forward, "y"), rig_ref(&plain, "y"), 21);
+		rig_close(&forward);
+		rig_close(&grad);
+		rig_close(&plain);
+	}
+}
+
 /* The two halves of a gated activation make the whole. */
 static void test_gate(void)
 {
@@ -463,7 +487,7 @@ static void test_optimizer(void)
 UNIT_MAIN("reference", {"gemm", test_gemm}, {"attention gradient", test_attention_gradient}, {"a window", test_window},
 	{"naive is flash", test_naive_is_flash}, {"rope", test_rope}, {"norm gradient", test_norm_gradient},
 	{"norm accumulates", test_norm_accumulates}, {"add_norm", test_add_norm},
-	{"activation gradient", test_act_gradient}, {"gate", test_gate}, {"bias gradient", test_bias_gradient},
-	{"embed gradient", test_embed_gradient}, {"position gradient", test_position_gradient},
-	{"loss gradient", test_loss_gradient}, {"loss value", test_loss_value},
-	{"loss over ranks", test_loss_over_ranks}, {"optimizer", test_optimizer})
+	{"activation gradient", test_act_gradient}, {"gradient of a weighted activation", test_weighted_gradient},
+	{"gate", test_gate}, {"bias gradient", test_bias_gradient}, {"embed gradient", test_embed_gradient},
+	{"position gradient", test_position_gradient}, {"loss gradient", test_loss_gradient},
+	{"loss value", test_loss_value}, {"loss over ranks", test_loss_over_ranks}, {"optimizer", test_optimizer})

@@ -57,6 +57,8 @@ static const struct {
 	[OP_ACT] = {{FP32, .mlp = MLP_SWIGLU, .d = {7, 9}}, "act.swiglu", FORM_CURVE, 63},
 	[OP_ACT_GRAD] = {{FP32, .mlp = MLP_GELU, .d = {7, 9}}, "act_grad.gelu", FORM_CURVE, 63},
 	[OP_GATE_ACT] = {{FP32, .mlp = MLP_GEGLU, .d = {7, 9}}, "gate_act.geglu", FORM_CURVE, 63},
+	[OP_WEIGHTED_ACT] = {{FP32, .mlp = MLP_SWIGLU, .d = {7, 9}}, "act.swiglu", FORM_CURVE, 63},
+	[OP_WEIGHTED_ACT_GRAD] = {{FP32, .mlp = MLP_GELU, .d = {7, 9}}, "act_grad.gelu", FORM_CURVE, 63},
 	[OP_GATE_MUL] = {{FP32, .mlp = MLP_GEGLU, .d = {7, 9}}, "gate_mul", FORM_CURVE, 63},
 	[OP_CONV] = {{FP32, .flags = OP_TRANS_B, .d = {2, 7, 3, 5, 3, 2}}, "gemm.nt", FORM_FIT, 0},
 	[OP_CONV_DATA] = {{FP32, .d = {2, 7, 3, 5, 3, 2}}, "gemm.nn", FORM_FIT, 0},
