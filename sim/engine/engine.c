@@ -262,20 +262,26 @@ static void share(struct engine *g, uint32_t actor)
 	static_assert(COUNT(capacity) == RES_COUNT, "a capacity for each resource");
 	const struct activity *act[ENGINE_LANES];
 	uint32_t who[ENGINE_LANES];
-	double rate[ENGINE_LANES] = {1};
+	double rate[ENGINE_LANES] = {1}, polled = 0;
 	size_t n = 0;
 	for (uint32_t i = actor * ENGINE_LANES; i < (actor + 1) * ENGINE_LANES; i++) {
 		const enum slot_state state = g->slots[i].state;
-		if (state == SLOT_WAITING)
-			capacity[RES_COMPUTE] *= 1 - g->tasks[g->slots[i].task].use.held;
+		if (state != SLOT_WAITING && state != SLOT_MOVING)
+			continue;
+		const struct activity *use = &g->tasks[g->slots[i].task].use;
+		if (use->beside > 0)
+			polled = fmax(polled, use->held);
+		else if (state == SLOT_WAITING)
+			capacity[RES_COMPUTE] *= 1 - use->held;
 		if (state != SLOT_MOVING)
 			continue;
-		act[n] = &g->tasks[g->slots[i].task].use;
+		act[n] = use;
 		who[n++] = i;
 	}
+	capacity[RES_COMPUTE] *= 1 - polled;
 	if (n > 1)
 		maxmin_rates(act, n, capacity, rate);
-	else if (n == 1 && act[0]->demand[RES_COMPUTE] > capacity[RES_COMPUTE])
+	else if (n == 1 && !(act[0]->beside > 0) && act[0]->demand[RES_COMPUTE] > capacity[RES_COMPUTE])
 		rate[0] = capacity[RES_COMPUTE] / fmin(1, act[0]->demand[RES_COMPUTE]);
 	for (size_t k = 0; k < n; k++) {
 		struct slot *s = &g->slots[who[k]], *leader = &g->slots[s->leader];
@@ -352,7 +358,8 @@ static enum status check_task(const struct engine *g, size_t i, struct error *e)
 	if (t->tail_ps < 0 || t->tail_ps > t->alone_ps || (t->tail_ps > 0 && (t->join >= 0 || t->holds)))
 		return error_set(e, ST_RUN, "engine: task %zu: a tail out of range, or of a task that others wait for",
 			i);
-	bool sane = t->use.weight > 0 && isfinite(t->use.weight) && t->use.held >= 0 && t->use.held < 1;
+	bool sane = t->use.weight > 0 && isfinite(t->use.weight) && t->use.held >= 0 && t->use.held < 1 &&
+	            t->use.beside >= 0 && t->use.beside <= 1;
 	for (size_t r = 0; r < RES_COUNT; r++)
 		sane = sane && t->use.demand[r] >= 0 && isfinite(t->use.demand[r]);
 	if (!sane)

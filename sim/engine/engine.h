@@ -16,7 +16,8 @@
  * (sim/engine/maxmin.h): a task progresses at rate x <= 1. A task that is the only one moving on its actor has rate 1
  * whatever it demands, so that alone it takes exactly alone_ps. A demand above 1 says that it disturbs others by more
  * than its share. A member that waits for its join moves nothing, but may hold a part of its actor's compute (`held`):
- * each leaves 1 - held of the capacity to those that move, and to one that moves alone. The share that a slower member
+ * each leaves 1 - held of the capacity to those that move, and to one that moves alone. Transfers that cores carry hold
+ * the largest `held` of them once, waiting or moving, and do not lack it themselves. The share that a slower member
  * leaves unused on the others' actors is not given away.
  *
  * Clock. It is int64 picoseconds. Events are ordered by (time, sequence), so results do not depend on the order of sums

@@ -10,6 +10,11 @@
  * resource that it uses is full (Bertsekas & Gallager, Data Networks, 2nd ed., section 6.5.2; with weights as in
  * Marbach 2002). Example: two activities of weight 1 and demand 1 on one resource of capacity 1 get x = 1/2 each;
  * weights 3 and 1 give 3/4 and 1/4.
+ *
+ * Transfers that cores carry (activity.beside > 0) come first: a kernel moves their bytes before a thread computes.
+ * They share links alone, in proportion to the greatest rates b that they can have: b = beside while another activity
+ * uses compute, else 1. Transfer i then leaves the part 1 - d[i] x_i of compute, and what is left the others share as
+ * above.
  */
 #ifndef STEPSIM_SIM_MAXMIN_H
 #define STEPSIM_SIM_MAXMIN_H

@@ -237,9 +237,9 @@ static void set_overlap(struct activity *use, const struct rates *r, double comp
 }
 
 /* Sets what a transfer between hosts takes of compute on cores, and compute of it. Each byte that comes or goes costs
- * both, at any rate of the network; and a thread polls for as long as the transfer is under way. That thread gets the
- * core late when a message has come, which each message of the transfer costs. Returns false where no profile has it.
- */
+ * both, at any rate of the network; and a thread polls for as long as a transfer is under way, the same for all of a
+ * rank. That thread gets the core late when a message has come, which each message of the transfer costs. Returns false
+ * where no profile has it. */
 static bool use_between(const struct rates *r, const struct op *op, int64_t size, int64_t stride, struct op_cost *out)
 {
 	const struct overlap_between *b = &r->between;
@@ -248,9 +248,11 @@ static bool use_between(const struct rates *r, const struct op *op, int64_t size
 	const double both_ways_B = op_wire_B(op, size) * (op_is_message(op) ? 1 : 2),
 		     beside_s = out->alone_s + b->comm_s_per_B * both_ways_B +
 	                        b->turn_s * collective_rounds((enum collective)op->coll, size),
-		     moving = b->compute_s_per_B * both_ways_B / beside_s;
-	set_overlap(&out->use, r, 1 - b->wait_share - moving, out->alone_s / beside_s);
-	out->use.held = b->wait_share;
+		     moving = b->compute_s_per_B * both_ways_B / beside_s,
+		     most = 1 - r->parameters->cost.least_overlap_rate;
+	out->use.beside = out->alone_s / beside_s;
+	out->use.held = fmin(b->wait_share, most);
+	out->use.demand[RES_COMPUTE] = fmin(moving / (1 - out->use.held), most) / out->use.beside;
 	return true;
 }
 
@@ -273,14 +275,18 @@ static void use_of_collective(const struct program *p, const struct op *op, cons
 	use_memory(r->parameters->cost.collective_memory_passes * op_wire_B(op, size), r, out);
 }
 
-/* A message uses one direction of the link, half of a collective's demand. The executor's holds its thread blocks while
- * it waits for the other end and while it moves. Without a profile the prediction is of other software, whose constants
- * were fitted without such a share. */
+/* A message uses one direction of the link, half of a collective's demand. Across a slower link, such as that between
+ * racks, it fills no more of its host's than its own rate. The executor's holds its thread blocks while it waits for
+ * the other end and while it moves. Without a profile the prediction is of other software, whose constants were fitted
+ * without such a share. */
 static void use_of_message(const struct op *op, const struct rates *r, int64_t stride, struct op_cost *out)
 {
-	out->use.demand[machine_group_in_node(r->machine, 2, stride) ? RES_LINK_INTRA : RES_LINK_INTER] = 0.5;
-	if (use_between(r, op, 2, stride, out))
+	double *link = &out->use.demand[machine_group_in_node(r->machine, 2, stride) ? RES_LINK_INTRA : RES_LINK_INTER];
+	*link = 0.5;
+	if (use_between(r, op, 2, stride, out)) {
+		*link *= fmin(1, op_wire_B(op, 2) / r->inter.Bps / out->alone_s);
 		return;
+	}
 	use_memory(op_wire_B(op, 2), r, out);
 	if (r->measured && !r->is_host) {
 		out->use.held = fmin(MESSAGE_BLOCKS / (double)r->device.sms,

@@ -154,16 +154,21 @@ static bool nearest_group(const struct rates *r, enum collective c, int64_t size
 
 /* Returns the time by these rates of what a curve says: the time of its first point is latency, the rest moves bytes,
  * between hosts on links that as many groups share as a host has. Latency between ranks that share cores is mostly
- * waiting for each other's turn on these, which a host with one rank does not have. */
+ * waiting for each other's turn on these, which a host with one rank does not have. On cores the part beyond the link's
+ * own time is work on the bytes, which no rate of the network changes: no more than they cost compute. */
 static double scaled_s(const struct rates *r, const struct timed_group *g, const struct spread *s, double empty_s,
-	double time_s)
+	double time_s, double wire_B)
 {
 	const bool inside = g->inside || (r->is_host && r->nodes == 1);
-	const double moving_s = fmax(0, time_s - empty_s),
-		     alone = !inside && r->devices_per_node == 1 ? r->between.alone_latency : 1;
-	return fmin(empty_s, time_s) * alone * r->latency_factor +
-	       (inside ? moving_s / r->inside_factor
-		       : moving_s * (double)s->at_once / (double)g->spread.at_once / r->network_factor);
+	const double bytes_s = fmax(0, time_s - empty_s),
+		     alone = !inside && r->devices_per_node == 1 ? r->between.alone_latency : 1,
+		     latency_s = fmin(empty_s, time_s) * alone * r->latency_factor;
+	if (inside)
+		return latency_s + bytes_s / r->inside_factor;
+	const double link_s = wire_B * (double)g->spread.at_once * r->network_factor / r->inter.Bps,
+		     work_s = r->is_host ? fmin(fmax(0, bytes_s - link_s), 2 * r->between.compute_s_per_B * wire_B) : 0;
+	return latency_s + work_s +
+	       (bytes_s - work_s) * (double)s->at_once / (double)g->spread.at_once / r->network_factor;
 }
 
 bool rates_collective(const struct rates *r, enum collective c, int64_t size, int64_t stride, double bytes,
@@ -178,7 +183,8 @@ bool rates_collective(const struct rates *r, enum collective c, int64_t size, in
 	const double steps = parts ? (n - 1) / (k - 1) : 1;
 	out->time_s = steps * profile_curve_at(g.curve, parts ? bytes * k / n : bytes, 0);
 	out->empty_s = steps * profile_curve_at(g.curve, 0, 0);
-	out->time_s = scaled_s(r, &g, &s, out->empty_s, out->time_s);
+	out->time_s = scaled_s(r, &g, &s, out->empty_s, out->time_s,
+		steps * collective_wire_factor(c, g.size) * (parts ? bytes * k / n : bytes));
 	out->same_size = g.size == size && (g.inside ? machine_group_in_node(r->machine, size, stride)
 						     : memcmp(&g.spread, &s, sizeof s) == 0);
 	return true;

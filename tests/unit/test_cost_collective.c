@@ -156,6 +156,15 @@ static void test_groups_between_hosts(void)
 	const struct rates r = rates_what_if(&m, &slow);
 	NEAR(collective_time_s(&r, COLL_ALL_REDUCE, 4, 1, 1e6), 1e-4 + 2 * (1e-2 - 1e-4));
 	NEAR(collective_time_s(&r, COLL_ALL_REDUCE, 2, 1, 1e6), 1e-3);
+	/* 1.5 MB leave each rank, and as many come: the link needs 7.5 ms of the 9.9. Work on 3 MB at 0.5 ns a byte is
+	 * 1.5 ms of the rest, and stays at any rate; at 5 ns it would be all of the rest. */
+	m.inter.Bps = 2e8;
+	CU_ASSERT_EQUAL_FATAL(profile_set_value(profile, PROFILE_BETWEEN_S_PER_B, 0.5e-9, NULL), ST_OK);
+	struct rates worked = rates_what_if(&m, &slow);
+	NEAR(collective_time_s(&worked, COLL_ALL_REDUCE, 4, 1, 1e6), 1e-4 + 1.5e-3 + 2 * (9.9e-3 - 1.5e-3));
+	CU_ASSERT_EQUAL_FATAL(profile_set_value(profile, PROFILE_BETWEEN_S_PER_B, 5e-9, NULL), ST_OK);
+	worked = rates_what_if(&m, &slow);
+	NEAR(collective_time_s(&worked, COLL_ALL_REDUCE, 4, 1, 1e6), 1e-4 + 2.4e-3 + 2 * 7.5e-3);
 }
 
 /* 1 MB moves in 10 ms alone. Beside compute its 1.5 MB both ways cost 4 ms more and its three messages 2 ms each: 20
@@ -165,7 +174,7 @@ static void test_compute_between_hosts(void)
 {
 	mesh(1, 4);
 	struct machine m = two_hosts();
-	const double x[] = {1e4, 1e6}, y[] = {1e-4, 1e-2}, cap[RES_COUNT] = {1, 1, 1, 1};
+	const double x[] = {1e4, 1e6}, y[] = {1e-4, 1e-2}, cap[RES_COUNT] = {0.9, 1, 1, 1};
 	const struct activity gemm_use = {.weight = 1, .demand = {1}};
 	double rate[2];
 	CU_ASSERT_EQUAL_FATAL(profile_set_curve(profile, "all_gather.4", x, y, 2, NULL), ST_OK);
@@ -176,7 +185,7 @@ static void test_compute_between_hosts(void)
 	CU_ASSERT_EQUAL_FATAL(profile_set_value(profile, PROFILE_BETWEEN_S_PER_B, 4e-3 / (2 * 0.75e6), NULL), ST_OK);
 	struct op_cost c = cost(&m, collective(COLL_ALL_GATHER, DIM_DP, 250000)); /* sends 3/4 of 1 MB */
 	NEAR(c.alone_s, 1e-2);
-	NEAR(c.use.held, 0.1);
+	NEAR(c.use.held, 0.1); /* which the engine takes from compute, once for all transfers */
 	maxmin_rates((const struct activity *[]){&gemm_use, &c.use}, 2, cap, rate);
 	CU_ASSERT_DOUBLE_EQUAL(rate[0], 0.7, 1e-12);
 	CU_ASSERT_DOUBLE_EQUAL(rate[1], 0.5, 1e-12);
@@ -196,6 +205,16 @@ static void test_compute_between_hosts(void)
 	c = cost(&m, message);
 	maxmin_rates((const struct activity *[]){&gemm_use, &c.use}, 2, cap, rate);
 	CU_ASSERT_DOUBLE_EQUAL(rate[1], 8 / (10 + 4 / 1.5), 1e-12);
+	NEAR(c.use.demand[RES_LINK_INTER], 0.5);
+	m.inter.Bps *= 4; /* 1 MB in 2.5 ms of the host's link, while 8 ms pass on the slower one between racks */
+	NEAR(cost(&m, message).use.demand[RES_LINK_INTER], 0.5 * 2.5 / 8);
+	/* Two transfers share the link, not compute: of which the collective takes almost all by its bytes. */
+	CU_ASSERT_EQUAL_FATAL(profile_set_value(profile, PROFILE_BETWEEN_S_PER_B, 1e-6, NULL), ST_OK);
+	const struct activity gather_use = cost(&m, collective(COLL_ALL_GATHER, DIM_DP, 250000)).use,
+			      message_use = cost(&m, message).use;
+	maxmin_rates((const struct activity *[]){&gather_use, &message_use}, 2, cap, rate);
+	CU_ASSERT_DOUBLE_EQUAL(rate[0], 1 / (1 + 0.5 * 2.5 / 8), 1e-12);
+	CU_ASSERT_DOUBLE_EQUAL(rate[1], rate[0], 1e-12);
 	/* Inside a host nothing of it. */
 	mesh(1, 2);
 	CU_ASSERT_EQUAL_FATAL(profile_set_curve(profile, "all_gather.2", x, y, 2, NULL), ST_OK);

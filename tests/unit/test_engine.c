@@ -214,6 +214,24 @@ static void test_waiting_holds(void)
 	CU_ASSERT_EQUAL(times[2].end_ps, 70); /* 3/8 until 40, then 1/2 */
 }
 
+/* One thread polls for all transfers of an actor: a tenth of compute is held once, by one that waits and by one that
+ * moves. The one that moves lacks nothing of it. */
+static void test_transfers_hold_once(void)
+{
+	const struct activity transfer = {.weight = 1, .demand = {0.5}, .held = 0.1, .beside = 0.5};
+	struct task t[] = {
+		{.actor = 0, .lane = 0, .alone_ps = 90, .join = -1, .use = CPU(1)},
+		{.actor = 0, .lane = 2, .alone_ps = 10, .join = 1, .use = transfer},
+		{.actor = 0, .lane = 1, .alone_ps = 10, .join = 0, .use = transfer},
+		{.actor = 1, .lane = 2, .alone_ps = 10, .join = 1, .use = transfer},
+		{.actor = 1, .lane = 1, .alone_ps = 10, .join = 0, .issue_ps = 200, .use = transfer},
+	};
+	CU_ASSERT_EQUAL(run(t, 5, NULL, 2), ST_OK);
+	CU_ASSERT_EQUAL(times[1].end_ps, 20);      /* half its rate, as actor 0 computes */
+	CU_ASSERT_EQUAL(times[0].end_ps, 20 + 85); /* 0.9 x 0.75 of 20 are 13.5; 76.5 are left, of which 0.9 a ps */
+	CU_ASSERT_EQUAL(times[2].end_ps, 210);
+}
+
 static void test_deadlock(void)
 {
 	struct task t[] = {
@@ -278,5 +296,6 @@ UNIT_MAIN("engine", {"no task, no actor", test_nothing}, {"alone exactly alone_p
 	{"a join waits for its last member", test_join_waits},
 	{"a join moves at its slowest member's rate", test_join_moves_at_the_slowest_rate},
 	{"what is due at one instant is collected first", test_all_that_is_due_is_collected},
-	{"what waits for its join holds compute", test_waiting_holds}, {"deadlock is reported", test_deadlock},
+	{"what waits for its join holds compute", test_waiting_holds},
+	{"transfers that cores carry hold it once", test_transfers_hold_once}, {"deadlock is reported", test_deadlock},
 	{"a task that holds the host thread", test_holding}, {"broken rules are refused", test_broken_rules})

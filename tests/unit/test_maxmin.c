@@ -36,6 +36,28 @@ static void test_nobody_in_the_way(void)
 		CU_ASSERT_EQUAL(x[i], 1); /* exactly */
 }
 
+/* Transfers that cores carry share the link alone, however much compute each would take of it: 1 and 0.5 on one link of
+ * 1 make 2/3 each. Beside compute they have 0.8 and 0.4 at most: on the link 0.8 + 0.2 is all of it. Of compute they
+ * leave 1 - 0.5 x 0.8 and 1 - 0.25 x 0.4, one after the other. */
+static void test_transfers_come_first(void)
+{
+	struct activity a[] = {{.weight = 1, .demand = {1}},
+		{.weight = 1, .demand = {0.5, [RES_LINK_INTER] = 1}, .beside = 0.8},
+		{.weight = 1, .demand = {0.25, [RES_LINK_INTER] = 0.5}, .beside = 0.4}};
+	double x[3];
+	rates(a + 1, 2, FULL, x);
+	CU_ASSERT_DOUBLE_EQUAL(x[0], 2.0 / 3, 1e-15);
+	CU_ASSERT_DOUBLE_EQUAL(x[1], 2.0 / 3, 1e-15);
+	rates(a, 3, FULL, x);
+	CU_ASSERT_DOUBLE_EQUAL(x[1], 0.8, 1e-15);
+	CU_ASSERT_DOUBLE_EQUAL(x[2], 0.4, 1e-15);
+	CU_ASSERT_DOUBLE_EQUAL(x[0], 0.6 * 0.9, 1e-15);
+	a[2].demand[RES_LINK_INTER] = 1; /* 1.2 of the link: both have 1 / 1.2 of their greatest */
+	rates(a, 3, FULL, x);
+	CU_ASSERT_DOUBLE_EQUAL(x[1], 0.8 / 1.2, 1e-15);
+	CU_ASSERT_DOUBLE_EQUAL(x[2], 0.4 / 1.2, 1e-15);
+}
+
 static void test_equal_share(void)
 {
 	struct activity a[] = {{.weight = 1, .demand = {1}}, {.weight = 1, .demand = {1}},
@@ -124,7 +146,7 @@ static void test_random_are_fair(void)
 		for (size_t r = 0; r < RES_COUNT; r++)
 			cap[r] = 0.2 + unit();
 		for (size_t i = 0; i < n; i++) {
-			a[i].weight = round % 3 ? 0.05 + 4 * unit() : 1;
+			a[i] = (struct activity){.weight = round % 3 ? 0.05 + 4 * unit() : 1};
 			for (size_t r = 0; r < RES_COUNT; r++)
 				a[i].demand[r] = unit() < 0.5 ? 0
 				                 : round % 2  ? unit()
@@ -145,7 +167,7 @@ static void test_random_are_fair(void)
 }
 
 UNIT_MAIN("maxmin", {"one alone has rate 1", test_alone}, {"enough for all", test_nobody_in_the_way},
-	{"equal shares", test_equal_share}, {"leftovers go to the others", test_what_is_left_over},
-	{"weights", test_weights}, {"a measured pair of rates is reproduced", test_measured_pair_is_reproduced},
-	{"capacity", test_capacity},
+	{"transfers that cores carry come first", test_transfers_come_first}, {"equal shares", test_equal_share},
+	{"leftovers go to the others", test_what_is_left_over}, {"weights", test_weights},
+	{"a measured pair of rates is reproduced", test_measured_pair_is_reproduced}, {"capacity", test_capacity},
 	{"random activities: feasible, every one at rate 1 or at its bottleneck", test_random_are_fair})
