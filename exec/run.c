@@ -277,13 +277,28 @@ static enum status most_memory(struct execution *x, struct result_memory *out, s
 	return st;
 }
 
-/* The partition is the median step's, and adds up. The classes' sums are medians over the steps, each of the
- * step's rank that is told of: one step's are noisier than its total. */
-static void fill_time(const struct execution *x, const struct measured *m, int64_t median, double *column,
-	struct result *out)
+/* The partition of the middle half of the steps, on the mean, as parts of the median step: it adds up, and one step's
+ * is noisier than its total. `order`: the steps by time. */
+static struct breakdown middle_half(const struct measured *m, const double *const *order, size_t n, int64_t median)
+{
+	const size_t out_each = (n + 1) / 4;
+	struct breakdown mean = m->time[median], sum = {0};
+	for (size_t k = out_each; k < n - out_each; k++)
+		breakdown_add(&sum, &m->time[order[k] - m->step_s]);
+	if (!(sum.step_s > 0))
+		return mean;
+	breakdown_scale(&sum, mean.step_s);
+	memcpy(sum.class_s, mean.class_s, sizeof sum.class_s);
+	memcpy(sum.class_n, mean.class_n, sizeof sum.class_n);
+	return sum;
+}
+
+/* The classes' sums are medians over the steps, each of the step's rank that is told of. */
+static void fill_time(const struct execution *x, const struct measured *m, const double *const *order, int64_t median,
+	double *column, struct result *out)
 {
 	size_t n = (size_t)x->steps;
-	out->time = m->time[median];
+	out->time = middle_half(m, order, n, median);
 	for (int c = 0; c < CLASS_COUNT; c++) {
 		for (size_t i = 0; i < n; i++)
 			column[i] = m->time[i].class_s[c];
@@ -374,6 +389,8 @@ static enum status collect(struct execution *x, struct result *out, struct timel
 	const double **order = calloc(n, sizeof *order);
 	double *column = calloc(n, sizeof *column);
 	struct late late = {0};
+	const struct shared_cores shared = {x->p, x->s->host_of, x->s->host_cores};
+	const bool shares = x->s->info.oversubscribed && !x->s->gpus;
 	enum status st = m.step_s && m.time && order && column ? ST_OK : error_nomem(e, "the result");
 	if (!st && root)
 		st = late_init(&late, x->s->info.ranks, x->steps, e);
@@ -384,7 +401,8 @@ static enum status collect(struct execution *x, struct result *out, struct timel
 		struct timeline t;
 		enum status here = gather_timeline(x->s, x->p, &x->records[i], &t, e);
 		if (!here && root)
-			here = timeline_breakdown(&t, timeline_last_of_role(&t, x->p, x->role), &m.time[i], e);
+			here = timeline_breakdown_shared(&t, timeline_last_of_role(&t, x->p, x->role),
+				shares ? &shared : NULL, &m.time[i], e);
 		m.step_s[i] = m.time[i].step_s;
 		if (!here && root)
 			late_add(&late, (int64_t)i, &t);
@@ -404,7 +422,7 @@ static enum status collect(struct execution *x, struct result *out, struct timel
 	out->memory = memory;
 	x->host_cause = timeline_host_cause(timeline, &x->p->roles[x->role],
 		timeline_last_of_role(timeline, x->p, x->role));
-	fill_time(x, &m, median, column, out);
+	fill_time(x, &m, order, median, column, out);
 	fill_notes(x, out);
 	links_say(&x->links, x->s, out);
 	late_say(&late, x->s, x->p, m.step_s, out);

@@ -1,7 +1,9 @@
 #include "step/timeline.h"
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/array.h"
 #include "step/peers.h"
@@ -127,10 +129,16 @@ struct partition {
 	int64_t part_ps[CAT_COUNT], comm_ps, wait_ps;
 };
 
-static void account(struct partition *p, const struct timeline *t, const struct cursor lanes[LANE_COUNT],
+/* When all cores begin and end to be taken, in order: n times, two for each stretch. */
+struct taken {
+	int64_t *edge_ps;
+	size_t n;
+};
+
+static void account(struct partition *p, const struct timeline *t, const struct cursor lanes[LANE_COUNT], bool taken,
 	int64_t lasts_ps)
 {
-	enum category first = CAT_IDLE;
+	enum category first = taken ? CAT_COMPUTE : CAT_IDLE;
 	bool moving = false, waiting = false;
 	for (int l = 0; l < LANE_COUNT; l++) {
 		if (lanes[l].stage == BEFORE)
@@ -153,23 +161,27 @@ static void account(struct partition *p, const struct timeline *t, const struct 
 	p->wait_ps += waiting ? lasts_ps : 0;
 }
 
-static struct partition partition_of(const struct timeline *t, uint32_t actor, size_t first_span)
+static struct partition partition_of(const struct timeline *t, uint32_t actor, size_t first_span,
+	const struct taken *taken)
 {
 	struct partition p = {0};
 	struct cursor lanes[LANE_COUNT];
+	size_t edge = 0;
 	for (int l = 0; l < LANE_COUNT; l++)
 		lanes[l] = (struct cursor){.span = next_span(t, first_span, actor, (uint8_t)l)};
 	int64_t now = 0;
 	for (;;) {
-		int64_t next = INT64_MAX;
+		int64_t next = edge < taken->n ? taken->edge_ps[edge] : INT64_MAX;
 		for (int l = 0; l < LANE_COUNT; l++) {
 			int64_t at = next_boundary(t, &lanes[l]);
 			next = at < next ? at : next;
 		}
 		if (next == INT64_MAX)
 			break;
-		account(&p, t, lanes, next - now);
+		account(&p, t, lanes, edge % 2 == 1, next - now);
 		now = next;
+		while (edge < taken->n && taken->edge_ps[edge] == now)
+			edge++;
 		for (int l = 0; l < LANE_COUNT; l++)
 			while (next_boundary(t, &lanes[l]) == now)
 				step_cursor(t, &lanes[l], actor, (uint8_t)l);
@@ -178,16 +190,90 @@ static struct partition partition_of(const struct timeline *t, uint32_t actor, s
 	return p;
 }
 
+/* So many cores more are taken from `at_ps` on. */
+struct change {
+	int64_t at_ps, more;
+};
+
+static int by_time(const void *a, const void *b)
+{
+	const struct change *x = a, *y = b;
+	return (x->at_ps > y->at_ps) - (x->at_ps < y->at_ps);
+}
+
+/* When the ops had ended that the i-th span's op waits for, on its lane (`lane_ps`) and elsewhere. first: the actor's
+ * first span. */
+static int64_t ready_ps(const struct timeline *t, const struct role *r, size_t first, size_t i, int64_t lane_ps)
+{
+	const struct op *op = &r->ops.at[t->spans.at[i].op];
+	int64_t ready = lane_ps;
+	for (uint32_t d = op->dep0; d < op->dep0 + op->n_dep; d++) {
+		const int64_t end_ps = t->spans.at[first + r->deps.at[d]].end_ps;
+		ready = end_ps > ready ? end_ps : ready;
+	}
+	return ready < t->spans.at[i].start_ps ? ready : t->spans.at[i].start_ps;
+}
+
+/* The actor's own ops take all cores: it does not wait for more than one of them. */
+static enum status find_taken(const struct timeline *t, uint32_t actor, const struct shared_cores *shared,
+	struct taken *out, struct error *e)
+{
+	struct change *changes = malloc((2 * t->spans.n + 1) * sizeof *changes);
+	size_t n = 0;
+	int64_t busy = 0, lane_ps = 0;
+	out->edge_ps = malloc((2 * t->spans.n + 1) * sizeof *out->edge_ps);
+	if (!changes || !out->edge_ps) {
+		free(changes);
+		return error_nomem(e, "the times when cores were taken");
+	}
+	for (size_t i = 0, first = 0; i < t->spans.n; i++) {
+		const struct span *s = &t->spans.at[i];
+		if (i == 0 || s->actor != s[-1].actor) {
+			first = i;
+			lane_ps = 0;
+		}
+		if (shared->host_of[s->actor] != shared->host_of[actor] || category_of(s) > CAT_COMPUTE)
+			continue;
+		const int64_t cores = s->actor == actor ? shared->cores : 1;
+		const struct role *role = timeline_role(t, shared->program, s->actor);
+		changes[n++] = (struct change){ready_ps(t, role, first, i, lane_ps), cores};
+		changes[n++] = (struct change){s->end_ps, -cores};
+		lane_ps = s->end_ps;
+	}
+	qsort(changes, n, sizeof *changes, by_time);
+	for (size_t i = 0; i < n; i++) {
+		busy += changes[i].more;
+		if (i + 1 < n && changes[i + 1].at_ps == changes[i].at_ps)
+			continue;
+		if ((busy >= shared->cores) != (out->n % 2 == 1))
+			out->edge_ps[out->n++] = changes[i].at_ps;
+	}
+	free(changes);
+	return ST_OK;
+}
+
 enum status timeline_breakdown(const struct timeline *t, uint32_t actor, struct breakdown *out, struct error *e)
 {
+	return timeline_breakdown_shared(t, actor, NULL, out, e);
+}
+
+enum status timeline_breakdown_shared(const struct timeline *t, uint32_t actor, const struct shared_cores *shared,
+	struct breakdown *out, struct error *e)
+{
 	*out = (struct breakdown){0};
+	struct taken taken = {0};
 	enum status st = timeline_check(t, e);
-	if (st)
+	if (!st && shared)
+		st = find_taken(t, actor, shared, &taken, e);
+	if (st) {
+		free(taken.edge_ps);
 		return st;
+	}
 	size_t first = 0;
 	while (first < t->spans.n && t->spans.at[first].actor < actor)
 		first++;
-	struct partition p = partition_of(t, actor, first);
+	struct partition p = partition_of(t, actor, first, &taken);
+	free(taken.edge_ps);
 	out->step_s = (double)t->step_ps * S_PER_PS;
 	out->optimizer_s = (double)p.part_ps[CAT_OPTIMIZER] * S_PER_PS;
 	out->compute_s = (double)p.part_ps[CAT_COMPUTE] * S_PER_PS;
@@ -207,14 +293,35 @@ enum status timeline_breakdown(const struct timeline *t, uint32_t actor, struct 
 	return ST_OK;
 }
 
+#define PARTS 10
+
+static void parts_of(struct breakdown *b, double *part[PARTS])
+{
+	double *const all[] = {&b->step_s, &b->compute_s, &b->exposed_comm_s, &b->copy_s, &b->host_s, &b->bubble_s,
+		&b->optimizer_s, &b->idle_s, &b->comm_s, &b->wait_s};
+	static_assert(COUNT(all) == PARTS, "every part");
+	memcpy(part, all, sizeof all);
+}
+
 void breakdown_scale(struct breakdown *b, double step_s)
 {
-	double *const part[] = {&b->compute_s, &b->exposed_comm_s, &b->copy_s, &b->host_s, &b->bubble_s,
-		&b->optimizer_s, &b->idle_s, &b->comm_s, &b->wait_s};
+	double *part[PARTS];
 	const double factor = step_s / b->step_s;
-	for (size_t i = 0; i < COUNT(part); i++)
+	parts_of(b, part);
+	for (size_t i = 0; i < PARTS; i++)
 		*part[i] *= factor;
 	b->step_s = step_s;
+}
+
+void breakdown_add(struct breakdown *b, const struct breakdown *more)
+{
+	struct breakdown other = *more;
+	double *part[PARTS], *added[PARTS];
+	parts_of(b, part);
+	parts_of(&other, added);
+	for (size_t i = 0; i < PARTS; i++)
+		*part[i] += *added[i];
+	b->overlap = b->comm_s > 0 ? 1 - b->exposed_comm_s / b->comm_s : 1;
 }
 
 const char *timeline_host_cause(const struct timeline *t, const struct role *r, uint32_t actor)

@@ -48,8 +48,22 @@ struct breakdown {
 	int64_t class_n[CLASS_COUNT];
 };
 enum status timeline_breakdown(const struct timeline *t, uint32_t actor, struct breakdown *out, struct error *e);
+
+/* The same of ranks that share cores and take turns on them. A profile's times are those of all computing at once: an
+ * op takes as long as its turn is away, too. So an op begins here when the ops before it have ended, though another
+ * rank has the core; and an instant in which other ranks of the host take all of its cores is compute, as this one can
+ * do nothing else. host_of: by actor, of a measured timeline of `program`; cores: of a host, at least 1. */
+struct shared_cores {
+	const struct program *program;
+	const int32_t *host_of;
+	int64_t cores;
+};
+enum status timeline_breakdown_shared(const struct timeline *t, uint32_t actor, const struct shared_cores *shared,
+	struct breakdown *out, struct error *e);
 /* Makes the step last step_s, and its parts in proportion. The ops' own durations stay. */
 void breakdown_scale(struct breakdown *b, double step_s);
+/* Adds the step and the parts of another one to `b`, from 0 on. The ops' own durations stay. */
+void breakdown_add(struct breakdown *b, const struct breakdown *more);
 
 /* Returns the largest part of an actor's host work in words: loading data, the stack's pauses, synchronisation. NULL
  * where there is none. */

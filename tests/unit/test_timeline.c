@@ -143,6 +143,63 @@ static void test_bubble(void)
 	CU_ASSERT_EQUAL(b.class_n[CLASS_SENDRECV], 3);
 }
 
+/* Three ranks of a host of one core, and one of another; all run three ops, of which the second is a collective that
+ * waits for the first, and the third for both. While rank 1 computes, or could if it had the core, rank 0 can do
+ * nothing else: that is compute. On two cores it is so only while both others are at it. rank 0    0----100 comm 100 ..
+ * 140 ======= 200          its last op is ready at 200 and runs 230--240 rank 1    ready until 110 ------ 150   155=160
+ * ready until 170--180 rank 2                                175 ------ 220 */
+static void test_shared_cores(void)
+{
+	struct span s[12] = {
+		COMPUTE_SPAN(0, 0, 100),
+		COMM_SPAN(1, 100, 140, 200),
+		COMPUTE_SPAN(2, 230, 240), /* rank 0 */
+		COMPUTE_SPAN(0, 110, 150),
+		COMM_SPAN(1, 155, 155, 160),
+		COMPUTE_SPAN(2, 170, 180),
+		COMPUTE_SPAN(0, 0, 0),
+		COMM_SPAN(1, 0, 0, 175),
+		COMPUTE_SPAN(2, 175, 220),
+		COMPUTE_SPAN(0, 0, 0),
+		COMM_SPAN(1, 0, 0, 0),
+		COMPUTE_SPAN(2, 0, 240),
+	};
+	const int32_t host_of[] = {0, 0, 0, 1};
+	struct op ops[] = {{.lane = LANE_COMPUTE}, {.lane = LANE_COMM, .dep0 = 0, .n_dep = 1},
+		{.lane = LANE_COMPUTE, .dep0 = 0, .n_dep = 2}};
+	uint32_t deps[] = {0, 1};
+	struct role role = {.ranks = 4};
+	role.ops.at = ops;
+	role.ops.n = COUNT(ops);
+	role.deps.at = deps;
+	role.deps.n = COUNT(deps);
+	struct program program = {.n_roles = 1, .roles = &role};
+	program.mesh.ranks = 4;
+	for (int d = 0; d < DIM_COUNT; d++)
+		program.mesh.size[d] = program.mesh.stride[d] = 1;
+	struct shared_cores shared = {&program, host_of, 1};
+	struct timeline t = timeline_of(s, COUNT(s), 4, 240);
+	struct breakdown b;
+	for (uint32_t i = 0; i < COUNT(s); i++)
+		s[i].actor = i / 3;
+	/* Rank 1's first op is ready from the beginning. Taken: 0 to 150, 160 to 220; rank 0's own from 200 on. */
+	CU_ASSERT_EQUAL_FATAL(timeline_breakdown_shared(&t, 0, &shared, &b, NULL), ST_OK);
+	same(b.compute_s, S(150 + 80));
+	same(b.exposed_comm_s, S(10));
+	same(b.idle_s, 0);
+	same(b.comm_s, S(60));
+	same(b.overlap, 1 - 10.0 / 60);
+	same(sum_of(&b), S(240));
+	shared.cores = 2; /* both others from 175 to 180 */
+	CU_ASSERT_EQUAL_FATAL(timeline_breakdown_shared(&t, 0, &shared, &b, NULL), ST_OK);
+	same(b.compute_s, S(100 + 5 + 40));
+	same(b.exposed_comm_s, S(55));
+	same(b.idle_s, S(40));
+	CU_ASSERT_EQUAL_FATAL(timeline_breakdown(&t, 0, &b, NULL), ST_OK);
+	same(b.compute_s, S(110));
+	same(b.exposed_comm_s, S(60));
+}
+
 static void test_scale(void)
 {
 	struct breakdown b =
@@ -153,6 +210,12 @@ static void test_scale(void)
 	same(b.compute_s + b.exposed_comm_s + b.idle_s, 2);
 	same(1 - b.exposed_comm_s / b.comm_s, b.overlap);
 	same(b.class_s[CLASS_GEMM], 1.5);
+	/* 2 s with 1 s of communication, half of it hidden, and 4 s with 3 s bare. */
+	const struct breakdown more = {.step_s = 4, .exposed_comm_s = 3, .compute_s = 1, .comm_s = 3};
+	breakdown_add(&b, &more);
+	same(b.step_s, 6);
+	same(b.compute_s + b.exposed_comm_s + b.idle_s, 6);
+	same(b.overlap, 1 - 3.5 / 4);
 }
 
 static void test_no_communication(void)
@@ -301,6 +364,7 @@ static void test_free(void)
 }
 
 UNIT_MAIN("timeline", {"the partition of a step", test_partition}, {"precedence", test_precedence},
-	{"bubbles", test_bubble}, {"scaled", test_scale}, {"no communication", test_no_communication},
-	{"the check", test_check}, {"random spans against counting picoseconds", test_against_counting},
-	{"the last of a role", test_last_of_role}, {"free", test_free})
+	{"bubbles", test_bubble}, {"ranks that share cores", test_shared_cores}, {"scaled", test_scale},
+	{"no communication", test_no_communication}, {"the check", test_check},
+	{"random spans against counting picoseconds", test_against_counting}, {"the last of a role", test_last_of_role},
+	{"free", test_free})
