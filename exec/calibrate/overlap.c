@@ -8,6 +8,7 @@
 #include "exec/calibrate/comm.h"
 
 #define OVERLAP_S 0.5 /* for each of the roles that overlap is found with */
+#define LOSS_S 1.5    /* for those whose difference is what GEMMs lose between hosts: a few per cent of either */
 #define OVERLAP_B ((uint64_t)8 << 20)
 #define OVERLAP_GPU_B ((uint64_t)64 << 20) /* about 0.3 ms on NVLink */
 #define OVERLAP_DOUBLES_B ((uint64_t)256 << 10)
@@ -44,7 +45,8 @@ struct pairing {
 	int gemms, calls;
 	uint64_t bytes;
 	int64_t size;
-	bool late; /* the collectives of this rank begin when its GEMMs have ended */
+	double loss_s; /* for GEMMs alone, and for all together */
+	bool late;     /* the collectives of this rank begin when its GEMMs have ended */
 };
 
 /* Collectives come first, unless they are late: where one thread issues all lanes they are not to wait for the GEMMs'
@@ -73,8 +75,8 @@ static bool add_ops(struct probe *probe, const struct pairing *w)
 }
 
 /* How long this rank's compute lane and communication lane take, over some steps. */
-static enum status beside(struct session *s, const struct pairing *w, double *compute_s, double *comm_s,
-	struct error *e)
+static enum status beside(struct session *s, const struct pairing *w, double budget_s, double *compute_s,
+	double *comm_s, struct error *e)
 {
 	struct probe probe = {.session = s};
 	double compute[CALIBRATION_STEPS_MAX], comm[CALIBRATION_STEPS_MAX], begin_s = 0;
@@ -83,7 +85,7 @@ static enum status beside(struct session *s, const struct pairing *w, double *co
 	enum status st = probe_load(&probe, w->size, 1, add_ops(&probe, w), e);
 	st = st ? st : probe_step(&probe, true, e); /* the warm-up */
 	begin_s = clock_s();
-	while (!st && !(st = calibration_another_step(s, steps, begin_s, OVERLAP_S, &go_on, e)) && go_on &&
+	while (!st && !(st = calibration_another_step(s, steps, begin_s, budget_s, &go_on, e)) && go_on &&
 		!(st = probe_step(&probe, true, e))) {
 		compute[steps] = lane_s(&probe, LANE_COMPUTE);
 		comm[steps++] = lane_s(&probe, LANE_COMM);
@@ -120,18 +122,18 @@ static enum status pair(struct session *s, struct pairing *w, double comm_s, int
 	gemms.calls = calls.gemms = 0;
 	gemms.gemms = 2;
 	calls.calls = 1;
-	enum status st = beside(s, &gemms, &one[0], &none, e);
+	enum status st = beside(s, &gemms, OVERLAP_S, &one[0], &none, e);
 	if (!st)
-		st = beside(s, &calls, &none, &one[1], e);
+		st = beside(s, &calls, OVERLAP_S, &none, &one[1], e);
 	if (st || (st = mean_over_ranks(s, one, 2, e)))
 		return st;
 	w->calls = calls.calls = (int)within(ceil(comm_s / one[1]), 1, calls_max);
 	w->gemms = gemms.gemms = (int)within(ceil(OVERLAP_COMPUTE * w->calls * one[1] / (one[0] / 2)), 2,
 		OVERLAP_GEMMS_MAX);
-	if ((st = beside(s, &gemms, &out->compute_alone_s, &none, e)) ||
-		(st = beside(s, &calls, &none, &out->comm_alone_s, e)))
+	if ((st = beside(s, &gemms, w->loss_s, &out->compute_alone_s, &none, e)) ||
+		(st = beside(s, &calls, OVERLAP_S, &none, &out->comm_alone_s, e)))
 		return st;
-	return beside(s, w, &out->compute_s, &out->comm_s, e);
+	return beside(s, w, w->loss_s, &out->compute_s, &out->comm_s, e);
 }
 
 /* GEMMs that take longer than the collectives beside them lose D seconds while these are in flight for L: they ran at 1
@@ -143,7 +145,8 @@ enum status calibration_overlap(struct session *s, const struct calibration_unit
 		.bytes = s->info.gpu_doubles ? OVERLAP_DOUBLES_B
 	                 : s->gpus           ? OVERLAP_GPU_B
 	                                     : OVERLAP_B,
-		.size = unit->size};
+		.size = unit->size,
+		.loss_s = OVERLAP_S};
 	struct paired t;
 	enum status st = pair(s, &w, OVERLAP_COMM_S, OVERLAP_CALLS_MAX, &t, e);
 	if (st)
@@ -168,10 +171,10 @@ static enum status wait_share(struct session *s, const struct pairing *pairing, 
 	double alone_s, beside_s, none;
 	w.gemms = (int)gemms;
 	w.calls = 0;
-	enum status st = beside(s, &w, &alone_s, &none, e);
+	enum status st = beside(s, &w, w.loss_s, &alone_s, &none, e);
 	w.calls = 1;
 	w.late = late;
-	if (st || (st = beside(s, &w, &beside_s, &none, e)))
+	if (st || (st = beside(s, &w, w.loss_s, &beside_s, &none, e)))
 		return st;
 	double sums[2] = {late ? 0 : 1 - alone_s / beside_s, late ? 0 : 1};
 	st = session_sum(s, sums, 2, e);
@@ -232,7 +235,7 @@ static struct between_fit fit_losses(const struct losses *sizes, size_t n, doubl
 enum status calibration_overlap_between(struct session *s, const struct calibration_unit *unit, struct profile *p,
 	struct error *e)
 {
-	struct pairing w = {.gemm = unit->gemm, .size = unit->size};
+	struct pairing w = {.gemm = unit->gemm, .size = unit->size, .loss_s = LOSS_S};
 	struct losses sizes[BETWEEN_SIZES];
 	struct paired t;
 	double waits = 0, call_s = 0; /* call_s: the next size's, about; the same on all ranks */
