@@ -41,11 +41,11 @@ STEADY_B = 64 << 10
 
 # Bed, ranks a host, profile, keys that all its commands have, and keys that say of the bed what the profile does not: of
 # the prediction alone. `s`: seconds of its calibration, about.
-TWO = {"bed": "two", "hosts": 2, "each": 1, "profile": "two", "s": 45}
+TWO = {"bed": "two", "hosts": 2, "each": 1, "profile": "two", "s": 40}
 SLOW = {**TWO, "bed": "slow", "sets": ["cluster.network_factor=0.3"]}
 UNEVEN = {**TWO, "bed": "uneven", "predicted": ["cluster.slow_ranks={n1: 2}"]}  # executed as the host is
-FOUR = {"bed": "four", "hosts": 4, "each": 1, "profile": "four", "s": 65}
-EIGHT = {**FOUR, "each": 2, "profile": "eight", "s": 95}
+FOUR = {"bed": "four", "hosts": 4, "each": 1, "profile": "four", "s": 55}
+EIGHT = {**FOUR, "each": 2, "profile": "eight", "s": 100}
 ORIGINS = {"two": TWO, "four": FOUR, "eight": EIGHT}
 FOUR_OF_EIGHT = {**FOUR, "profile": "eight"}  # one rank a host, predicted from two
 SMALL = ("1K", "1M", 10)  # first and last size, calls of each; calibration times none of them
@@ -64,23 +64,23 @@ def buckets(model, sizes, more=""):
 
 # Place, seconds that it takes about, and its work.
 SLICES = {
-    "two-collectives": (TWO, 60, {"sizes": [SMALL, ("4M", "64M", 2)]}),
-    "two-ddp": (TWO, 55, buckets("medium", (1, 5, 25, 100))),
+    "two-collectives": (TWO, 30, {"sizes": [SMALL, ("4M", "64M", 2)]}),
+    "two-ddp": (TWO, 25, buckets("medium", (1, 5, 25, 100))),
     "two-fsdp": (
         TWO,
-        45,
+        30,
         steps("medium", **{f"fsdp-prefetch-{n}": f"parallel.strategy=fsdp parallel.prefetch={n}" for n in (0, 1, 2)}),
     ),
-    "slow-collectives": (SLOW, 60, {"sizes": [SMALL, ("4M", "16M", 2)]}),
-    "slow-ddp": (SLOW, 35, buckets("medium", (1, 25), "run.steps=3")),
+    "slow-collectives": (SLOW, 25, {"sizes": [SMALL, ("4M", "16M", 2)]}),
+    "slow-ddp": (SLOW, 20, buckets("medium", (1, 25), "run.steps=3")),
     "slow-fsdp": (SLOW, 20, steps("medium", **{"fsdp-prefetch-1": "parallel.strategy=fsdp run.steps=3"})),
     "uneven-steps": (
         UNEVEN,
-        30,
+        20,
         steps("medium", **{"ddp-bucket-25": "run.steps=3", "fsdp-prefetch-1": "parallel.strategy=fsdp run.steps=3"}),
     ),
-    "four-collectives": (FOUR, 60, {"sizes": [SMALL, MIDDLE]}),
-    "four-large": (FOUR, 90, {"sizes": [LARGE]}),
+    "four-collectives": (FOUR, 20, {"sizes": [SMALL, MIDDLE]}),
+    "four-large": (FOUR, 65, {"sizes": [LARGE]}),
     "four-steps": (
         FOUR,
         25,
@@ -92,14 +92,14 @@ SLICES = {
             },
         ),
     ),
-    "eight-collectives": (EIGHT, 60, {"sizes": [SMALL, MIDDLE]}),
-    "eight-large": (EIGHT, 110, {"sizes": [LARGE]}),
+    "eight-collectives": (EIGHT, 30, {"sizes": [SMALL, MIDDLE]}),
+    "eight-large": (EIGHT, 90, {"sizes": [LARGE]}),
     "eight-steps": (
         EIGHT,
         15,
         steps("small", **{"tensor-inside": "parallel.tensor=2 parallel.data=4 parallel.strategy=ddp"}),
     ),
-    "four-of-eight-collectives": (FOUR_OF_EIGHT, 60, {"sizes": [SMALL, MIDDLE]}),
+    "four-of-eight-collectives": (FOUR_OF_EIGHT, 20, {"sizes": [SMALL, MIDDLE]}),
 }
 
 
