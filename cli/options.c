@@ -372,16 +372,22 @@ static const struct option_row *find(const char *arg, unsigned groups, const cha
 	return found;
 }
 
-static enum status unknown(const char *arg, unsigned groups, struct error *e)
+/* Returns the nearest option that the command takes. */
+static struct hint nearest(const char *word, unsigned groups, const char *lister)
 {
 	const char *names[ROWS];
 	size_t n = 0;
 	for (size_t i = 0; i < ROWS; i++)
 		if (rows[i].groups & groups)
 			names[n++] = rows[i].name;
+	return suggest(word, names, n, lister);
+}
+
+static enum status unknown(const char *arg, unsigned groups, struct error *e)
+{
 	char word[64];
 	snprintf(word, sizeof word, "%.*s", (int)strcspn(arg, "="), arg);
-	return error_set(e, ST_INPUT, "unknown option %s%s", arg, suggest(word, names, n, "--help").text);
+	return error_set(e, ST_INPUT, "unknown option %s%s", arg, nearest(word, groups, "--help").text);
 }
 
 /* Reads the option at argv[*i] and moves *i to its last argument. */
@@ -392,7 +398,8 @@ static enum status parse_option(int argc, char **argv, int *i, unsigned groups, 
 	if (!row)
 		return unknown(argv[*i], groups, e);
 	if (!(row->groups & groups))
-		return error_set(e, ST_INPUT, "this command does not take %s", row->name);
+		return error_set(e, ST_INPUT, "this command does not take %s%s", row->name,
+			nearest(row->name, groups, NULL).text);
 	if (!row->argument && value)
 		return error_set(e, ST_INPUT, "%s takes no value", row->name);
 	if (row->argument && !value) {

@@ -94,7 +94,7 @@ enum status source_read(struct options *o, const char *path, struct error *e)
 	o->config = (struct config_text){.name = *o->imported ? o->imported
 	                                         : piped      ? "standard input"
 	                                         : path       ? path
-	                                                      : "options",
+	                                                      : STARTER_NAME,
 		text,
 		len};
 	return ST_OK;

@@ -1,5 +1,6 @@
 #include "cli/starter.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -43,7 +44,8 @@ enum status starter_find_model(const char *name, bool *file, char found[PATH_MAX
 	struct stat at;
 	char path[PATH_MAX_LEN];
 	const bool exists = stat(name, &at) == 0, folder = exists && S_ISDIR(at.st_mode);
-	*file = exists || strchr(name, '/');
+	const char *ending = strrchr(name, '.');
+	*file = exists || strchr(name, '/') || (ending && strcmp(ending, ".json") == 0);
 	if (!*file) {
 		snprintf(found, PATH_MAX_LEN, "%.4000s", name);
 		return ST_OK;
@@ -51,7 +53,7 @@ enum status starter_find_model(const char *name, bool *file, char found[PATH_MAX
 	snprintf(path, sizeof path, "%.3900s%s", name, folder ? "/config.json" : "");
 	char *absolute = realpath(path, NULL);
 	if (!absolute)
-		return error_set(e, ST_INPUT, "--model %s: cannot read %s", name, path);
+		return error_set(e, ST_INPUT, "--model %s: cannot read %s: %s", name, path, strerror(errno));
 	snprintf(found, PATH_MAX_LEN, "%.4000s", absolute);
 	free(absolute);
 	return ST_OK;
@@ -69,6 +71,14 @@ static enum status read_model(const char *name, struct starter *s, struct error 
 	return ST_OK;
 }
 
+/* Drops the position in the text that this file writes: no user sees it. */
+static void drop_position(struct error *e)
+{
+	const char *behind = strncmp(e->text, STARTER_NAME ":", strlen(STARTER_NAME ":")) == 0 ? strstr(e->text, ": ") : NULL;
+	if (behind)
+		memmove(e->text, behind + 2, strlen(behind + 2) + 1);
+}
+
 /* Reads the model's sequence length, and how many hosts there are; an unknown model or system ends here. */
 static enum status read_config(const struct options *o, const char *model, struct starter *s, struct error *e)
 {
@@ -78,8 +88,10 @@ static enum status read_config(const struct options *o, const char *model, struc
 	enum status st = c ? ST_OK : error_nomem(e, "the config");
 	quote(system, sizeof system, s->system);
 	const int len = snprintf(text, sizeof text, "model:\n  %s\ncluster:\n  system: %s\n", s->model, system);
-	if (!st && (st = config_parse(text, (size_t)len, "options", NULL, 0, c, e)))
+	if (!st && (st = config_parse(text, (size_t)len, STARTER_NAME, NULL, 0, c, e))) {
+		drop_position(e);
 		error_context(e, "--model %s", model);
+	}
 	if (!st && o->gpus)
 		st = target_take_gpus(c, o->gpus, e);
 	if (!st && (st = machine_load(s->system, c->cluster.nodes, c->cluster.gpus_per_node, &m, e)))

@@ -288,4 +288,4 @@ What does not fit is said first; --require-fit makes it an error. A sweep never 
     DOES NOT FIT. Nothing fits on any of the systems. On dgx-h100 a rank needs 143 GiB, the device has
       79.6 GiB (63.3 GiB short; largest: optimizer state 59.8 GiB).
     exit code 2
-    stepsim: this command does not take --require-fit
+    stepsim: this command does not take --require-fit (known: --json, --smi, --nccl-xml, --hwloc-xml, --dot, --svg, --progress, --quiet, --verbose, --help)

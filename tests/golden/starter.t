@@ -83,7 +83,7 @@ A folder with Hugging Face's config.json:
     on: NVIDIA DGX H100, 8 x NVIDIA H100 SXM5 80GB (catalogue configs/systems/dgx-h100.yaml)
 What is wrong:
     $ stepsim predict --model llama8b
-    stepsim: --model llama8b: options:2:11: model.preset: unknown preset "llama8b" (nearest: llama3-8b)
+    stepsim: --model llama8b: model.preset: unknown preset "llama8b" (nearest: llama3-8b)
     [2]
     $ stepsim predict --model llama3-8b --system dgx-h10
     stepsim: --system dgx-h10: unknown system 'dgx-h10' (nearest: dgx-h100)
@@ -98,7 +98,7 @@ What is wrong:
     stepsim: --tokens many: expected tokens a step, such as 4M or 500k
     [2]
     $ stepsim predict --model nowhere/config.json
-    stepsim: --model nowhere/config.json: cannot read nowhere/config.json
+    stepsim: --model nowhere/config.json: cannot read nowhere/config.json: No such file or directory
     [2]
     $ stepsim predict --model llama3-8b $ROOT/configs/quickstart.yaml
     stepsim: --model llama3-8b and the config $ROOT/configs/quickstart.yaml: give one of them

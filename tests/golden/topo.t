@@ -176,7 +176,7 @@ Refused, each in one line:
     [2]
 
     $ stepsim topo --trace x.json
-    stepsim: this command does not take --trace
+    stepsim: this command does not take --trace (known: --json, --smi, --nccl-xml, --hwloc-xml, --dot, --svg, --progress, --quiet, --verbose, --help)
     [2]
 
     $ stepsim topo extra
