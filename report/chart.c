@@ -216,7 +216,7 @@ static void tick_points(FILE *out, const struct chart *c, const struct axis *a)
 
 static void draw_axis(FILE *out, const struct chart *c, const struct axis *a, bool is_x)
 {
-	if (is_x && a->log && few_points(c)) {
+	if (is_x && (a->log || c->x_unit == UNIT_NONE) && few_points(c)) {
 		tick_points(out, c, a);
 		return;
 	}

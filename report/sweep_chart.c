@@ -75,6 +75,8 @@ static size_t gather(const struct sweep *s, enum sweep_curve which, struct sweep
 		c->chart.note = c->note;
 	}
 	const bool band = which == CURVE_STEP && c->chart.lines == 1;
+	if (band)
+		c->chart.note = "The band is the 90 % interval.";
 	for (size_t k = 0; k < c->chart.lines; k++) {
 		size_t at = 0;
 		for (size_t a = 1; a < s->axes && at < NAME && !s->zip; a++)

@@ -57,9 +57,8 @@ enum status report_sweep_html(const struct sweep *s, const char *path, struct er
 		if (tight)
 			snprintf(full, sizeof full, "; %zu leave%s less of it free than a search for plans does", tight,
 				tight == 1 ? "s" : "");
-		snprintf(text, sizeof text, "%s: %zu combination%s, %zu predicted%s%s.%s", s->config, s->rows.n,
-			s->rows.n == 1 ? "" : "s", predicted, large, full,
-			s->rows.n == s->axis[0].n ? " The band is the 90 % interval." : "");
+		snprintf(text, sizeof text, "%s: %zu combination%s, %zu predicted%s%s.", s->config, s->rows.n,
+			s->rows.n == 1 ? "" : "s", predicted, large, full);
 		page_paragraph(&p, "sub", text);
 	}
 	if (!st && predicted >= 2 && s->axis[0].n >= 2)

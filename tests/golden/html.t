@@ -50,8 +50,9 @@ A sweep's page has its curves, what judges them, and the table; a curve that is 
     $ stepsim sweep $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --vary cluster.nodes=2,4,8,16 --html sweep.html > table.txt; grep -oE '<h1>[^<]*|class="sub">[^<]*|<text class="(title|key)[^>]*>[^<]*' sweep.html | sed 's/.*>//'; grep -c '<tr>' sweep.html
     > stepsim sweep $ROOT/configs/ddp-tiny.yaml --set cluster.system=dgx-h100 --set cluster.gpus_per_node=1 --vary train.micro_batch=1,2,4 --html - | grep -oE 'class="title[^>]*>[^<]*' | sed 's/.*>//'
     Most tokens/s with cluster.nodes = 8: 446 k tokens/s, 2.35 s a step on 64 ranks.
-    $ROOT/configs/llama3-8b-fsdp-64xh100.yaml: 4 combinations, 3 predicted. The band is the 90 % interval.
+    $ROOT/configs/llama3-8b-fsdp-64xh100.yaml: 4 combinations, 3 predicted.
     Predicted step time
+    The band is the 90 % interval.
     Predicted tokens/s
     predicted
     perfect scaling

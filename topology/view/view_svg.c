@@ -195,9 +195,11 @@ static void vertex_svg(const struct picture *l, int32_t at, FILE *out)
 
 /* ---- the whole ---- */
 
-static const char conventions[] =
-	"Rates: one direction, as a transfer alone can use them; those of PCIe stand in the box at the lower end, a "
-	"NIC's own behind \"net\". ~ a default, not found on this machine.";
+static const char *const conventions[] = {"Rates are of one direction, as a transfer alone can use them.",
+	"Those of PCIe stand in the box at the lower end, a NIC's own behind \"net\".",
+	"~ is a default, not found on this machine."};
+#define LINE_H 18.0
+#define KEY_H (74 + LINE_H * COUNT(conventions)) /* below a picture */
 
 /* One sample of each sort of link. */
 static void key_svg(const struct picture *l, FILE *out)
@@ -232,7 +234,9 @@ static void key_svg(const struct picture *l, FILE *out)
 		x += w;
 	}
 	y += n ? 24 : 0;
-	fprintf(out, "<text class=\"soft\" x=\"%.1f\" y=\"%.1f\">%s</text>\n", LAYOUT_MARGIN, y, conventions);
+	for (size_t i = 0; i < COUNT(conventions); i++)
+		fprintf(out, "<text class=\"soft\" x=\"%.1f\" y=\"%.1f\">%s</text>\n", LAYOUT_MARGIN,
+			y + LINE_H * (double)i, conventions[i]);
 }
 
 static void make_svg(const struct cluster *c, const struct view_make *make, const struct picture *l, FILE *out)
@@ -269,14 +273,16 @@ enum status view_svg(const struct cluster *c, FILE *out, struct error *e)
 	struct view_makes makes;
 	double width = 0, height = 0;
 	struct picture *layout = NULL;
+	for (size_t i = 0; i < COUNT(conventions); i++)
+		width = fmax(width, svg_width(conventions[i]) + 2 * LAYOUT_MARGIN);
 	enum status st = view_makes(c, &makes, e);
 	if (!st && !(layout = calloc(makes.list.n + 1, sizeof *layout)))
 		st = error_nomem(e, "a picture's layout");
 	for (size_t i = 0; i < makes.list.n && !st; i++) {
 		if ((st = picture_make(c->shape.at[makes.list.at[i].shape].graph, &layout[i], e)))
 			break;
-		width = fmax(width, fmax(layout[i].width, svg_width(conventions) + 2 * LAYOUT_MARGIN));
-		height += layout[i].height + 110;
+		width = fmax(width, layout[i].width);
+		height += layout[i].height + KEY_H;
 	}
 	if (st)
 		goto out;
@@ -291,7 +297,7 @@ enum status view_svg(const struct cluster *c, FILE *out, struct error *e)
 		fprintf(out, "<g transform=\"translate(0 %.0f)\">\n", y);
 		make_svg(c, &makes.list.at[i], &layout[i], out);
 		fputs("</g>\n", out);
-		y += layout[i].height + 110;
+		y += layout[i].height + KEY_H;
 	}
 	fputs("</svg>\n", out);
 out:
