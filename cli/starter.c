@@ -74,7 +74,8 @@ static enum status read_model(const char *name, struct starter *s, struct error 
 /* Drops the position in the text that this file writes: no user sees it. */
 static void drop_position(struct error *e)
 {
-	const char *behind = strncmp(e->text, STARTER_NAME ":", strlen(STARTER_NAME ":")) == 0 ? strstr(e->text, ": ") : NULL;
+	const char *behind = strncmp(e->text, STARTER_NAME ":", strlen(STARTER_NAME ":")) == 0 ? strstr(e->text, ": ")
+	                                                                                       : NULL;
 	if (behind)
 		memmove(e->text, behind + 2, strlen(behind + 2) + 1);
 }

@@ -116,7 +116,7 @@ def one_vote(pairs, held_out):
     return table(
         ['one source, one vote', 'sources', 'first median', 'first mean', 'median', 'mean', 'inside'],
         [
-            ['no constant saw them', *vote(first, now)],
+            ['no constant was fitted to them', *vote(first, now)],
             ['fitted, the source held out', *vote({}, {s: v for s, v in held_out.items() if s not in now})],
         ],
     )
@@ -255,9 +255,9 @@ The test command predicts these again, and fails where they no longer are what s
 
 ## Collectives
 
-Published runs of nccl-tests and rccl-tests, 2 to 2,160 GPUs. The headline is of machines that no
-constant saw: each is predicted by constants that only the other machines fix, and counts once,
-however many rows it has:
+Published runs of nccl-tests and rccl-tests, 2 to 2,160 GPUs. The headline is of machines to which
+no constant was fitted: each is predicted by constants that only the other machines fix. It counts
+once, however many rows it has:
 
 %(one_vote_collectives)s
 `first` is the blind prediction, before anything was changed for these rows; `in sample` the
@@ -326,7 +326,7 @@ these limits again.
 | lightning-thunder and its torch.compile runs with FSDP2 | 8 to 14 %% too slow |
 | adapters of 7B and 13B in fp8 (NeMo 24.07) | 14 to 23 %% too slow |
 | an RTX A6000 in torchtune's table | 76 %% too slow (see below) |
-| intervals of complete configurations that no constant saw | 84 %% lie inside, where 90 %% should |
+| intervals of complete configurations that fitted nothing | 84 %% lie inside, where 90 %% should |
 | MI300X and MI250X across hosts below 64 MiB | 40 to 75 %% too fast |
 | EFA of 2021 (p4d, NCCL 2.8) | 36 to 73 %% too fast |
 | all-gathers below 16 MiB of one B200 cluster over RoCE (gke-dranet) | 80 to 90 %% too fast |
@@ -422,9 +422,9 @@ Without these runs the rank correlation of plans is 0.98.
 | `tight` | complete enough for the absolute time; some of them fixed the constants |
 | `order` | which plan of a model and GPU count is faster, not the absolute time |
 | `ratio` | n GPUs over one, one machine over another; times include warm-up |
-| `outside` | everything; no constant saw them |
+| `outside` | everything; no constant was fitted to them |
 
-- Runs without a printed micro-batch are not predicted. No constant saw the runs with adapters.
+- Runs without a printed micro-batch are not predicted. Runs with adapters fitted no constant.
 - Memory is compared with what each source reports: peak allocated, or all that the device holds.
 - Intervals of stacks without rows are wider: [how time is computed](how-time-is-computed.md).
 

@@ -161,7 +161,7 @@ static void test_once_a_host(void)
 /* The same inside a host: 4,096 rows of 7,168 numbers, 8 of 256 experts on 8 ranks, DeepEP's kernels on H800
  * (docs/legacy.md: to the experts in fp8 153 GB/s, back 158) and on H100 (NVIDIA-NeMo/Automodel@18007663a86f
  * docs/deepep_vs_hybridep_benchmark.md, 24 SMs: bf16 335 and 326 GB/s). Rates count a row once for each of its ranks,
- * its own too: 8 (1 - 224/256 ... 217/249) = 5.3 of them. Within 20 %, and no constant saw them. */
+ * its own too: 8 (1 - 224/256 ... 217/249) = 5.3 of them. Within 20 %, and no constant was fitted to them. */
 static void test_deepep_inside(void)
 {
 	static const struct {
@@ -185,7 +185,7 @@ static void test_deepep_inside(void)
 
 /* DeepEP's published rates of its kernels (docs/legacy.md): 4,096 rows of 7,168 numbers on H800 with a NIC of 400 Gb/s
  * each, 8 of 256 experts in at most 4 hosts, there and back as fp8 with scales and as bf16. The rate counts each row
- * once for each of its hosts, its own too. Within 5 %, and no constant saw them. */
+ * once for each of its hosts, its own too. Within 5 %, and no constant was fitted to them. */
 static void test_deepep(void)
 {
 	static const struct {
