@@ -111,10 +111,11 @@ static enum status write_json(const judged_rows *rows, const char *path, struct 
 	for (size_t i = 0; i < rows->n && results; i++) {
 		const struct judged *j = &rows->at[i];
 		bool good = !j->reason[0];
-		json_t *row = json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "id", j->id,
+		json_t *row = json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "id", j->id,
 			"predicted_s", good ? json_real(j->predicted_s) : json_null(), "measured_s",
 			real(j->measured_s), "error", good ? json_real(judged_error(j)) : json_null(), "interval90_s",
 			good ? json_pack("[f, f]", j->interval90_s[0], j->interval90_s[1]) : json_null(),
+			"interval90_parts", good ? report_interval_parts(j->interval_part) : json_null(),
 			"predicted_memory_bytes", real(j->predicted_memory_B), "measured_memory_bytes",
 			real(j->measured_memory_B), "fits", good ? json_boolean(j->fits) : json_null(), "tight",
 			good ? json_boolean(j->tight) : json_null(), "network", text(network_known_name(j->network)),

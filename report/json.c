@@ -74,14 +74,13 @@ static json_t *interval_json(const struct result *r)
 	return checked(pair, good);
 }
 
-/* Returns the causes of an interval from published figures: half-widths in log, whose squares add up. */
-static json_t *interval_parts_json(const struct result *r)
+json_t *report_interval_parts(const double part[INTERVAL_COUNT])
 {
 	json_t *o = json_object();
 	bool good = o != NULL;
 	for (int i = 0; i < INTERVAL_COUNT; i++)
-		if (r->interval_part[i] > 0)
-			json_put(o, interval_cause_name[i], json_number(r->interval_part[i]), &good);
+		if (part[i] > 0)
+			json_put(o, interval_cause_name[i], json_number(part[i]), &good);
 	return checked(o, good);
 }
 
@@ -144,7 +143,7 @@ static json_t *result_json(const struct result *r, bool measured, const struct a
 	}
 	json_put(o, "interval90_s", interval_json(r), &good);
 	if (r->interval_part[INTERVAL_SOFTWARE] > 0)
-		json_put(o, "interval90_parts", interval_parts_json(r), &good);
+		json_put(o, "interval90_parts", report_interval_parts(r->interval_part), &good);
 	json_put(o, "memory", memory_json(&r->memory), &good);
 	json_put(o, "by_class", classes_json(r), &good);
 	json_put(o, "bottleneck", json_string(r->bottleneck), &good);

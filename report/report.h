@@ -32,6 +32,8 @@ void report_put_advice(json_t *prediction, const struct advice *a, bool *good);
 json_t *report_json(const struct outcome *o);
 /* Returns the value of "prediction" alone: a new reference, or NULL when out of memory. */
 json_t *report_side_json(const struct result *r);
+/* Returns the value of "interval90_parts", those above 0: a new reference, or NULL when out of memory. */
+json_t *report_interval_parts(const double part[INTERVAL_COUNT]);
 
 /* Writes the table's rows as CSV: part,key,count,predicted,measured,error,bound. Keys, units and errors are those of
  * the JSON; a cell without a value is empty. "-" is standard output, also below. */

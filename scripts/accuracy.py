@@ -4,6 +4,7 @@ The tables come from the rows and their predictions. The sentences between them 
 """
 
 import collections, os, statistics
+import widths
 from constants import root
 
 PATH = os.path.join(root, 'docs/accuracy.md')
@@ -145,13 +146,13 @@ def limits(checks):
     return table(['figure', 'value', 'limit', 'met'], cells)
 
 
-def write(steps, outside, sample, held_out, collectives, checks, moved):
+def write(steps, outside, sample, held_out, of_widths, collectives, checks, moved):
     """Writes the page.
 
     steps, outside, sample: (rows, results). held_out: by source, errors in sample, by row and with the source held out,
-    in %, and whether rows lie inside with it held out. collectives: results of the rows that constants were fitted to,
-    and the tables of held_out_collectives.py. checks: (what, value, limit, at least,
-    good). moved: constants as perturb.run() returns them.
+    in %, and whether rows lie inside with it held out. of_widths: lines of widths.table(). collectives: results of the
+    rows that constants were fitted to, and the tables of held_out_collectives.py. checks: (what, value, limit, at
+    least, good). moved: constants as perturb.run() returns them.
     """
     tight, other = predicted(*steps, 'tight'), predicted(*outside)
     folds = [
@@ -175,6 +176,7 @@ def write(steps, outside, sample, held_out, collectives, checks, moved):
         'not_seen': not_seen(moved),
         'moved': len(moved),
         'sample': sample_line(*sample),
+        'widths': table(widths.HEAD, of_widths),
         'outside': by(lambda r: r['source'], 'source', other),
         'outside_stack': by(lambda r: r['framework'], 'software', other),
         'outside_quality': by(complete, 'configuration', other),
@@ -217,8 +219,15 @@ whose time of a step XLA takes, what its collectives cost on GPUs and TPUs, whos
 Megatron and eager PyTorch take, words of software, gradients and losses of NVIDIA's recipes,
 formats of gradients under Megatron-Core, DeepEP's exchanges, launches of experts, sums of adapters
 and softmax under autocast in eager PyTorch, attention under a padding mask. `first` is the blind
-figure. Three widths of intervals were set on these runs: of DeepSpeed, of makers beside NVIDIA, and
-of the host's time in eager PyTorch. So `inside` is no blind figure for them.
+figure.
+
+These runs fix four widths of intervals, in log, so `inside` is no blind figure. `without one` is
+what they are without one source (`scripts/widths.py`). `held out` are the runs inside, and `half
+width` is half their interval, by the widths that all other sources give; one vote a source, in %%:
+
+%(widths)s
+Two more widths were set on these runs, by too few sources to hold one out: the host's time in eager
+PyTorch (three), and context ranks (two).
 
 By what the source prints. A run of your own is complete, as far as you know what you ran:
 

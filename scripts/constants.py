@@ -1,7 +1,7 @@
 """Reads and writes constants of configs/, for the scripts that fit them and that check the fits.
 
-Files hold them as `section: ... key: {value: NUMBER, ...}`, or with the value on a line of its own, each in the unit
-that its file writes.
+Files hold them as `section: ... key: {value: NUMBER, ...}`, with the value on a line of its own, or as
+`section: ... key: NUMBER`, each in the unit that its file writes.
 """
 
 import csv, json, os, re, shutil, subprocess, tempfile
@@ -14,7 +14,7 @@ def span(text, path):
     path = path.split('+')[0]
     section, key = path.split('.')
     begin = re.search(r'^%s:.*$' % re.escape(section), text, re.M)
-    found = begin and re.compile(r'^  %s:(?: \{|\n    )value: ([0-9.eE+-]+)' % re.escape(key), re.M).search(
+    found = begin and re.compile(r'^  %s:(?:(?: \{|\n    )value:)? ([0-9.eE+-]+)' % re.escape(key), re.M).search(
         text, begin.end()
     )
     if not found:

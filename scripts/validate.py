@@ -3,7 +3,7 @@
 minutes and writes docs/accuracy.md."""
 
 import argparse, collections, csv, json, math, os, statistics, subprocess, sys
-import accuracy, held_out_collectives, limits, perturb
+import accuracy, held_out_collectives, limits, perturb, widths
 from accuracy import percentile
 from constants import root
 from crossvalidate import Fit
@@ -106,6 +106,15 @@ def outside():
         )
     check('rows of other sources outside of their 90 % interval', 100 - inside, 20)
     return rows, results
+
+
+def held_out_widths(rows, results):
+    """Returns the table of the intervals' widths that these rows fix, each source judged by those of all others."""
+    now, judged = widths.load(rows, results)
+    lines = widths.table(judged, now)
+    print('widths of intervals that these rows fix, one vote a source\n' + accuracy.table(widths.HEAD, lines))
+    check('other sources inside, the widths from all others', float(lines[-1][widths.HELD]), 85, at_least=True)
+    return lines
 
 
 # ---- order rows: which plan is best ----
@@ -333,6 +342,7 @@ def main():
         ratios(*table)
         memory(*table)
         others = outside()
+        of_widths = held_out_widths(*others)
         of_collectives, every_collective = collectives()
         machines = held_out_machines()
         tables = {'steps': table, 'outside': others} | every_collective
@@ -340,7 +350,16 @@ def main():
         of_sources = held_out(*table)
         moved = perturb.run(tables)
         failed.extend('no limit notices ' + name for name in perturb.unseen_fitted(moved))
-        accuracy.write(table, others, judge('steps-sample.csv'), of_sources, (of_collectives, machines), checks, moved)
+        accuracy.write(
+            table,
+            others,
+            judge('steps-sample.csv'),
+            of_sources,
+            of_widths,
+            (of_collectives, machines),
+            checks,
+            moved,
+        )
     print(
         '%d limit%s missed%s'
         % (len(failed), '' if len(failed) == 1 else 's', ': ' + ', '.join(failed) if failed else '')

@@ -434,6 +434,7 @@ static enum status predict_row(const struct csv *t, size_t row, const struct fra
 	if (!st) {
 		out->predicted_s = result->time.step_s;
 		memcpy(out->interval90_s, result->interval90_s, sizeof out->interval90_s);
+		memcpy(out->interval_part, result->interval_part, sizeof out->interval_part);
 		out->predicted_memory_B = (double)(f->reports_allocated || is(t, row, "mem_counts", "allocated")
 							   ? result->memory.first_B
 							   : result->memory.total_B);

@@ -11,6 +11,7 @@
 #include "report/import/nccl_log.h"
 #include "step/config/config.h"
 #include "step/framework.h"
+#include "step/result.h"
 #include "topology/machine.h"
 
 #define NORMAL_90 1.645 /* standard deviations to either side that hold 90 % of a normal distribution */
@@ -52,6 +53,7 @@ struct judged {
 	const char *id, *source, *use; /* cells of the table */
 	int line;
 	double measured_s, predicted_s, interval90_s[2];
+	double interval_part[INTERVAL_COUNT]; /* as struct result has them: without what only a table does not say */
 	double measured_memory_B, predicted_memory_B; /* of what the source reports; 0: not known */
 	bool fits;                                    /* predicted: the whole fits in the device's memory */
 	bool tight; /* it fits, but fills more than a search for plans does where it can */

@@ -236,3 +236,15 @@ Collectives are read as frameworks write them. A preset whose chunks a stage are
     3 a-1,a,all_gather,8,1048576,#,9.17504e-06
     2
     1
+
+The JSON says what a row's interval consists of; the squares add up, with what only the table adds (a network without a rate, something inferred):
+
+    $ { head -n 1 $ROOT/tests/validation/outside.csv; grep '^chenyaofo-01,' $ROOT/tests/validation/outside.csv; } >t.csv
+    > stepsim validate t.csv --json r.json -q >/dev/null && python3 - <<'END'
+    > import json, math
+    > r = json.load(open("r.json"))["results"][0]
+    > parts, whole = r["interval90_parts"], math.log(r["interval90_s"][1] / r["predicted_s"])
+    > inferred = math.sqrt(whole**2 - sum(w * w for w in parts.values()))
+    > print(" ".join(sorted(parts)), parts["software"], "%.3f" % inferred)
+    > END
+    gpu network software traffic 0.43 0.220

@@ -1,0 +1,140 @@
+#!/usr/bin/env python3
+"""Fits the widths of intervals that runs of outside.csv fix, and judges each source by the widths of all others.
+
+A width is as narrow as lets INSIDE of its rows lie in their interval, one vote a source. A row belongs to the first of
+WIDTHS that its interval has; the other parts of its interval stay. Widths are fitted in turn until they settle.
+
+usage: widths.py RESULTS.json [--write]
+
+RESULTS.json is of `stepsim validate tests/validation/outside.csv --json RESULTS.json`. --write puts the widths into
+configs/. `make validate` prints the table and judges the rows that lie inside with their source held out.
+"""
+
+import argparse, collections, csv, json, math, os, statistics
+from constants import read_value, root, write_value
+
+INSIDE = 0.9
+ROUNDS = 6
+# name: where it stands, and the part of the interval that it is (`interval90_parts` of `stepsim validate`); of a row of
+# whose configuration something was inferred no part says so, but its quality.
+WIDTHS = {
+    'unknown_maker': ({'files': ['model/interval'], 'path': 'unknown_maker.value'}, 'gpu'),
+    'deepspeed': ({'files': ['stacks/deepspeed'], 'path': 'interval.value'}, 'software'),
+    'experts': ({'files': ['model/interval'], 'path': 'experts.value'}, 'experts'),
+    'inferred': ({'files': ['model/interval'], 'path': 'inferred.value'}, None),
+}
+
+
+class Row:
+    """A row's |log(measured / predicted)|, the widths of WIDTHS that its interval has, and the square of the rest."""
+
+    def __init__(self, cells, result, now):
+        self.source = cells['source']
+        self.off = abs(math.log(result['measured_s'] / result['predicted_s']))
+        parts = result['interval90_parts']
+        self.has = [
+            name
+            for name, (_, part) in WIDTHS.items()
+            if (abs(parts.get(part, 0) - now[name]) < 1e-9 if part else cells['quality'] != 'A')
+        ]
+        whole = math.log(result['interval90_s'][1] / result['predicted_s'])
+        self.rest = max(whole**2 - sum(now[n] ** 2 for n in self.has), 0)
+
+    def width(self, widths, without=None):
+        return math.sqrt(self.rest + sum(widths[n] ** 2 for n in self.has if n != without))
+
+
+def load(rows, results):
+    """Returns the widths as they are, and the Rows that are predicted."""
+    now = {name: read_value(root, constant) for name, (constant, _) in WIDTHS.items()}
+    return now, [Row(r, p, now) for r, p in zip(rows, results) if p['predicted_s'] is not None]
+
+
+def by_source(rows):
+    out = collections.defaultdict(list)
+    for r in rows:
+        out[r.source].append(r)
+    return out
+
+
+def least(rows, name, widths):
+    """The least width of that name that lets INSIDE of its rows lie inside."""
+    needed = []
+    for of_source in by_source(rows).values():
+        for r in of_source:
+            other = r.width(widths, without=name)
+            needed.append((math.sqrt(max(r.off**2 - other**2, 0)), 1 / len(of_source)))
+    votes, wanted = 0, INSIDE * sum(v for _, v in needed) - 1e-9
+    for width, vote in sorted(needed):
+        votes += vote
+        if votes >= wanted:
+            return width
+
+
+def fit(rows, now):
+    """All widths from these rows. Those that no row has stay as they are."""
+    widths = dict(now)
+    for _ in range(ROUNDS):
+        for name in WIDTHS:
+            mine = [r for r in rows if r.has[:1] == [name]]
+            if mine:
+                widths[name] = least(mine, name, widths)
+    return widths
+
+
+def held_out(rows, now):
+    """The widths for each source, from all others."""
+    return {s: fit([r for r in rows if r.source != s], now) for s in by_source(rows)}
+
+
+def inside(rows, widths_of):
+    """Share of the rows inside their interval and half its width, in %, one vote a source."""
+    shares, halves = [], []
+    for source, of_source in by_source(rows).items():
+        own = [r.width(widths_of(source)) for r in of_source]
+        shares.append(statistics.mean(r.off <= w for r, w in zip(of_source, own)))
+        halves.append(statistics.mean(map(math.sinh, own)))
+    return 100 * statistics.mean(shares), 100 * statistics.mean(halves)
+
+
+HEAD = ['width', 'rows', 'sources', 'now', 'fitted', 'without one', 'inside', 'held out', 'half width']
+HELD = HEAD.index('inside') + 1
+
+
+def table(rows, now):
+    """Lines of a table, one a width; the last has all rows.
+
+    HEAD: its rows and sources; the width now, fitted, and as fitted without one source; rows inside now and with their
+    source held out, half the interval then, in %.
+    """
+    fitted, held = fit(rows, now), held_out(rows, now)
+    lines = []
+    for name in (*WIDTHS, 'all'):
+        mine = rows if name == 'all' else [r for r in rows if r.has[:1] == [name]]
+        if not mine:
+            raise SystemExit('no row has the width %s of configs/: the results are of another' % name)
+        values = 3 * ['']
+        if name in WIDTHS:
+            own = [h[name] for h in held.values()]
+            values = ['%.2f' % now[name], '%.2f' % fitted[name], '%.2f to %.2f' % (min(own), max(own))]
+        shares = inside(mine, lambda _: now)[:1] + inside(mine, held.get)
+        lines.append([name, len(mine), len(by_source(mine)), *values, *('%.1f' % x for x in shares)])
+    return lines
+
+
+def main():
+    a = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    a.add_argument('results')
+    a.add_argument('--write', action='store_true')
+    o = a.parse_args()
+    cells = csv.DictReader(open(os.path.join(root, 'tests/validation/outside.csv')))
+    now, rows = load(cells, json.load(open(o.results))['results'])
+    for line in [HEAD, *table(rows, now)]:
+        print('  %-14s %5s %8s %6s %7s  %-13s %7s %9s %11s' % tuple(line))
+    if o.write:
+        for name, width in fit(rows, now).items():
+            write_value(root, WIDTHS[name][0], round(width, 2))
+
+
+if __name__ == '__main__':
+    main()
