@@ -134,6 +134,17 @@ static enum status preset_of(const struct csv *t, size_t row, char preset[PRESET
 	return st;
 }
 
+/* Returns whether a model is fine-tuned for a task whose head has few columns and no vocabulary. */
+static bool has_task_head(const char *model)
+{
+	static const char *const tasks[] = {"SQuAD", "GLUE", "MNLI", "MRPC", "SST-2", "SST2", "QNLI", "QQP", "CoLA",
+		"IMDB", "question answering", "classification", "classifier"};
+	for (size_t i = 0; i < COUNT(tasks); i++)
+		if (strcasestr(model, tasks[i]))
+			return true;
+	return false;
+}
+
 static enum status write_model(const struct csv *t, size_t row, const struct framework *f, FILE *out, struct error *e)
 {
 	struct meaning activation, tied;
@@ -147,7 +158,8 @@ static enum status write_model(const struct csv *t, size_t row, const struct fra
 	if (cell_read(t, row, "mlp", &activation, e))
 		return e->status;
 	const char *mlp = activation.value;
-	bool llama = gated(mlp), encoder = phrase_match("encoder", csv_get(t, row, "arch"), false) > 0;
+	bool llama = gated(mlp), encoder = phrase_match("encoder", csv_get(t, row, "arch"), false) > 0,
+	     task = encoder && has_task_head(csv_get(t, row, "model"));
 	fprintf(out,
 		"model:\n  layers: %" PRId64 "\n  hidden: %" PRId64 "\n  heads: %" PRId64 "\n  kv_heads: %" PRId64
 		"\n  ffn_hidden: %" PRId64 "\n  vocab: %" PRId64 "\n  seq_len: %" PRId64 "\n",
@@ -159,7 +171,10 @@ static enum status write_model(const struct csv *t, size_t row, const struct fra
 		!llama && f->bias ? "true" : "false", encoder ? "false" : "true");
 	if (cell_read(t, row, "tied_emb", &tied, e))
 		return e->status;
-	fprintf(out, "  tied_embeddings: %s\n", tied.value ? tied.value : llama ? "false" : "true");
+	if (task)
+		fprintf(out, "  lm_head: false\n  classes: 2\n");
+	else
+		fprintf(out, "  tied_embeddings: %s\n", tied.value ? tied.value : llama ? "false" : "true");
 	int64_t experts, each;
 	if (experts_of(t, row, &experts, &each)) /* each as wide as the MLP */
 		fprintf(out, "  experts: %" PRId64 "\n  experts_per_token: %" PRId64 "\n", experts, each);

@@ -34,7 +34,7 @@ static double multiply_s(const struct op *op, const struct rates *r, const struc
 	const struct tiles t = tiles_of(&r->device.tiles, groups_of(op), d.m, d.n, d.k, r->device.sms);
 	const double rate = r->product_flop_per_s[op->dtype] * t.busy * (s->repeated_data ? r->repeated_data : 1);
 	return t.flop / winograd_fewer(op, r) /
-	       (unaligned_product(op, r) ? rate / r->parameters->gpu.unaligned_slower : rate);
+	       (unaligned_product(op, r) ? rate / r->unaligned_slower[op->dtype] : rate);
 }
 
 /* Returns the elements of a weight's gradient that a separate kernel adds to the wider sums, because the product leaves

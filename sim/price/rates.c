@@ -12,6 +12,17 @@ static double value_of(const struct machine *m, const char *name, double missing
 
 /* ---- one device ---- */
 
+/* cuBLAS runs 16-bit products whose rows are not aligned as on the first GPUs with Tensor Cores for them, however fast
+ * the others are. Software pads those of 8 bits, which no kernel takes. */
+static void set_unaligned(const struct device_spec *d, const struct parameters *x, struct rates *r)
+{
+	const double old = d->compute_capability > 0 ? (double)d->sms * d->boost_Hz * x->gpu.unaligned_flop : 0;
+	for (int t = 0; t < DT_COUNT; t++)
+		r->unaligned_slower[t] = old > 0 && dtype_bytes((enum dtype)t) == 2
+		                                 ? fmax(x->gpu.unaligned_slower, d->matrix_flop_per_s[t] / old)
+		                                 : x->gpu.unaligned_slower;
+}
+
 static void set_products(const struct device_spec *d, const struct parameters *x, struct rates *r)
 {
 	const double usual[] = {x->gpu.forward_of_gemm, x->gpu.backward_of_gemm};
@@ -46,6 +57,7 @@ static void set_device(const struct machine *m, const struct what_if *w, struct 
 	for (int t = 0; t < DT_COUNT; t++)
 		r->matrix_flop_per_s[t] = d->matrix_flop_per_s[t] * factor(w->compute);
 	set_products(d, m->parameters, r);
+	set_unaligned(d, m->parameters, r);
 	r->repeated_data = factor(d->repeated_data);
 	r->vector_flop_per_s = d->vector_flop_per_s * factor(w->compute);
 	r->memory_Bps = d->mem_Bps * factor(w->memory) * d->mem_share;

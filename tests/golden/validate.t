@@ -248,3 +248,9 @@ The JSON says what a row's interval consists of; the squares add up, with what o
     > print(" ".join(sorted(parts)), parts["software"], "%.3f" % inferred)
     > END
     gpu network software traffic 0.43 0.220
+
+A model fine-tuned for a task has a head of two columns for it and none of its vocabulary:
+
+    $ for model in 'BERT-base SQuAD v1.1' 'bert-base on GLUE' BERT-base; do for vocab in 30522 119547; do printf 'id,framework,gpu,gpu_variant,gpus_per_node,n_gpus,interconnect_intra,model,n_layers,d_model,n_heads,vocab,seq_len,global_batch_seqs,micro_batch_seqs,dtype,arch,attention,step_time_s\nx-1,PyTorch DDP,A100,SXM 80GB,8,1,NVLink,%s,12,768,12,%s,384,32,32,fp16,encoder,naive,0.1\n' "$model" $vocab >p.csv; stepsim validate p.csv --csv - -q | tail -n 1 | awk -F , '{ print ($2 < 0.06 ? "task" : "vocabulary") }'; done; done | uniq -c | sed 's/^ *//'
+    4 task
+    2 vocabulary
