@@ -5,10 +5,12 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/array.h"
 #include "base/memory_stream.h"
 #include "base/paths.h"
 #include "cli/compare.h"
 #include "cli/machine.h"
+#include "step/config/keys.h"
 #include "step/strategy.h"
 #include "topology/machine.h"
 
@@ -23,6 +25,7 @@ struct starter {
 	bool images;              /* the model reads them, in place of tokens */
 	int64_t sequence, nodes, gpus, batch, micro_batch;
 	int64_t per_node; /* GPUs of the one host that is used in part; 0: whole hosts */
+	int64_t at_once;  /* samples of a micro-batch that the user gives; 1: none */
 };
 
 /* Writes a text as YAML's single-quoted scalar. */
@@ -80,16 +83,32 @@ static void drop_position(struct error *e)
 		memmove(e->text, behind + 2, strlen(behind + 2) + 1);
 }
 
+/* Copies those of --set that a batch must divide by. Returns their number. */
+static size_t size_sets(const struct options *o, const char **out)
+{
+	static const char *const keys[] = {"cluster.nodes=", "cluster.gpus_per_node=", "train.micro_batch="};
+	size_t n = 0;
+	for (size_t i = 0; i < o->n_sets; i++)
+		for (size_t k = 0; k < COUNT(keys); k++)
+			if (strncmp(o->sets[i], keys[k], strlen(keys[k])) == 0)
+				out[n++] = o->sets[i];
+	return n;
+}
+
 /* Reads the model's sequence length, and how many hosts there are; an unknown model or system ends here. */
 static enum status read_config(const struct options *o, const char *model, struct starter *s, struct error *e)
 {
 	char text[PATH_MAX_LEN + 1024], system[512];
 	struct config *c = malloc(sizeof *c);
+	const char **sizes = calloc(o->n_sets + 1, sizeof *sizes);
 	struct machine m = {0};
-	enum status st = c ? ST_OK : error_nomem(e, "the config");
+	enum status st = c && sizes ? ST_OK : error_nomem(e, "the config");
+	const size_t n_sizes = st ? 0 : size_sets(o, sizes);
 	quote(system, sizeof system, s->system);
 	const int len = snprintf(text, sizeof text, "model:\n  %s\ncluster:\n  system: %s\n", s->model, system);
-	if (!st && (st = config_parse(text, (size_t)len, STARTER_NAME, NULL, 0, c, e))) {
+	/* what is wrong in --set is said where the whole config is read */
+	if (!st && config_parse(text, (size_t)len, STARTER_NAME, sizes, n_sizes, c, &(struct error){0}) &&
+		(st = config_parse(text, (size_t)len, STARTER_NAME, NULL, 0, c, e))) {
 		drop_position(e);
 		error_context(e, "--model %s", model);
 	}
@@ -103,8 +122,10 @@ static enum status read_config(const struct options *o, const char *model, struc
 		s->nodes = m.nodes;
 		s->gpus = m.nodes * m.devices_per_node;
 		s->per_node = c->cluster.gpus_per_node;
+		s->at_once = config_is_given(c, KEY_train_micro_batch) ? c->train.micro_batch : 1;
 	}
 	machine_free(&m);
+	free(sizes);
 	free(c);
 	return st;
 }
@@ -116,7 +137,7 @@ static enum status read_batch(const struct options *o, struct starter *s, struct
 		return error_set(e, ST_INPUT, "--tokens %s: expected tokens a step, such as 4M or 500k", o->tokens);
 	const double samples = s->images && !o->tokens ? IMAGES : tokens / (double)s->sequence;
 	int64_t each = (int64_t)(samples / (double)s->gpus);
-	each = each > 0 ? each : 1;
+	each = each > s->at_once ? each / s->at_once * s->at_once : s->at_once;
 	s->micro_batch = 1;
 	while (s->images && s->micro_batch < IMAGES_AT_ONCE && each % (2 * s->micro_batch) == 0)
 		s->micro_batch *= 2;

@@ -73,11 +73,11 @@ static enum status read_habits(const struct ynode *map, struct stack *s, struct 
 {
 	static const char *const splits[SPLIT_COUNT] =
 		{[SPLIT_EVEN] = "even", [SPLIT_ENDS] = "ends", [SPLIT_COST] = "cost"};
-	static const char *const names[] = {"attention_kernel", "stage_split", "bucket_per_rank", "buckets_lead_only",
-		"gather_ahead", "shard_inside", "copies_gathered", "adds_gradients", "dynamic_scales",
-		"recompute_last_gemm", "moments_as_weights", "scatters_messages", "expert_calls", "gathers_narrow",
-		"gates_activation", "keeps_attention_once"};
-	bool *const switches[] = {NULL, NULL, NULL, &s->buckets_lead_only, &s->gather_ahead, &s->shard_inside,
+	static const char *const names[] = {"attention_kernel", "stage_split", "bucket_per_rank", "host_update",
+		"buckets_lead_only", "gather_ahead", "shard_inside", "copies_gathered", "adds_gradients",
+		"dynamic_scales", "recompute_last_gemm", "moments_as_weights", "scatters_messages", "expert_calls",
+		"gathers_narrow", "gates_activation", "keeps_attention_once"};
+	bool *const switches[] = {NULL, NULL, NULL, NULL, &s->buckets_lead_only, &s->gather_ahead, &s->shard_inside,
 		&s->copies_gathered, &s->adds_gradients, &s->dynamic_scales, &s->recompute_last_gemm,
 		&s->moments_as_weights, &s->scatters_messages, &s->expert_calls, &s->gathers_narrow,
 		&s->gates_activation, &s->keeps_attention_once};
@@ -92,6 +92,8 @@ static enum status read_habits(const struct ynode *map, struct stack *s, struct 
 			st = read_word(n, splits, SPLIT_COUNT, &s->stage_split, e);
 		else if (k == 2)
 			st = ynode_quantity_with_unit(n, UNIT_BYTE, 1, 1e12, &s->bucket_per_rank_B, e);
+		else if (k == 3)
+			st = ynode_quantity_with_unit(n, UNIT_BYTE_PER_S, 1e6, 1e15, &s->host_update_Bps, e);
 		else if (k < COUNT(names))
 			st = ynode_bool(n, switches[k], e);
 		else

@@ -119,6 +119,8 @@ struct stack {
 	char compiled_twin[STACK_NAME]; /* the stack of the same framework whose model is compiled; "": none */
 	enum attention_kernel attention_kernel;
 	enum stage_split stage_split;
+	double host_update_Bps; /* bytes that its optimizer on a host's cores moves a second, all ranks together;
+	                           0: configs/model, host_update */
 	bool buckets_lead_only; /* gradients lie in buckets of bucket_mb only in the first chunk of the first pipeline
 	                           stage, whose reduction ends last, and only with overlap; else a chunk is one bucket
 	                           (Megatron) */

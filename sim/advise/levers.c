@@ -233,15 +233,34 @@ static bool context(const struct lever_case *k, int i, struct advice_row *out)
 	return size > 0 && set(out, "parallel.context=%" PRId64, size);
 }
 
+/* Takes back the layers that the config gives to its first and last stage. */
+static void forget_end_stages(const struct parallel *p, struct advice_row *out)
+{
+	for (int end = 0; end < 2; end++)
+		if ((end ? p->last_stage_layers : p->first_stage_layers) != AUTO)
+			set(out, "parallel.%s_stage_layers=auto", end ? "last" : "first");
+}
+
+static bool even_stages(const struct lever_case *k, int i, struct advice_row *out)
+{
+	const struct parallel *p = &k->c->parallel;
+	if (i > 0)
+		return false;
+	set(out, "parallel.layers_per_stage=[]");
+	forget_end_stages(p, out);
+	if (p->count_ends > ENDS_NONE)
+		set(out, "parallel.count_ends=none");
+	return true;
+}
+
 static bool pipeline(const struct lever_case *k, int i, struct advice_row *out)
 {
 	const struct parallel *p = &k->c->parallel;
 	const int64_t size = neighbour(p->pipeline, i, out);
-	if (size > 0)
+	if (size > 0) {
 		set(out, "parallel.layers_per_stage=[]");
-	for (int end = 0; end < 2 && size > 0; end++)
-		if ((end ? p->last_stage_layers : p->first_stage_layers) != AUTO)
-			set(out, "parallel.%s_stage_layers=auto", end ? "last" : "first");
+		forget_end_stages(p, out);
+	}
 	if (size == 1 && p->count_ends > ENDS_NONE)
 		set(out, "parallel.count_ends=auto");
 	if (size == 1 && p->virtual_stages > 1) {
@@ -396,7 +415,7 @@ const struct lever levers[] = {
 	{"interleaved stages", WORK_PIPELINE, FOR(SYMPTOM_BUBBLE), {STAGES},
 		.set = "parallel.layers_per_stage=[];parallel.schedule=interleaved;parallel.virtual_stages=2|4|8"},
 	{"another schedule", WORK_PIPELINE, FOR(SYMPTOM_BUBBLE), {STAGES}, .variant = other_schedule},
-	{"even stages", WORK_PIPELINE, FOR(SYMPTOM_BUBBLE), .set = "parallel.layers_per_stage=[]"},
+	{"even stages", WORK_PIPELINE, FOR(SYMPTOM_BUBBLE), .variant = even_stages},
 	{"another number of stages", WORK_PIPELINE, FOR(SYMPTOM_BUBBLE) | COMM | LEVER_FITS, {MESH},
 		.variant = pipeline},
 };

@@ -190,7 +190,8 @@ static void cost_copy(const struct program *p, const struct op *op, const struct
 double cost_host_update_Bps(const struct program *p, const struct rates *r)
 {
 	int64_t ranks = p->mesh.ranks < r->devices_per_node ? p->mesh.ranks : r->devices_per_node;
-	return r->parameters->cost.host_update_Bps / (double)ranks;
+	const double own_Bps = p->config.stack.host_update_Bps;
+	return (own_Bps > 0 ? own_Bps : r->parameters->cost.host_update_Bps) / (double)ranks;
 }
 
 /* The host thread calls the update and waits until the cores have done it. */

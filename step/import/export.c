@@ -162,7 +162,7 @@ static enum status put_row(struct exporter *x, const struct import_row *r)
 		return put(x, name, text);
 	}
 	const struct config_key *k = config_key(r->to);
-	if (!strategy_has(x->c->parallel.strategy, k->used_by) || r->hub)
+	if (!strategy_has(x->c->parallel.strategy, k->used_by) || r->hub || r->layout)
 		return ST_OK;
 	key_value_text(k, x->c, text);
 	if (!*text || strcmp(text, "auto") == 0 || !solve(x, r, text) || !map_back(r, text))
@@ -452,7 +452,7 @@ static bool writes_model(const struct import_table *t)
 {
 	for (size_t i = 0; i < t->rows.n; i++) {
 		const struct import_row *r = &t->rows.at[i];
-		if (!r->no_export && !r->hub && (r->to == KEY_model_preset || r->to == KEY_model_layers))
+		if (!r->no_export && !r->hub && !r->layout && (r->to == KEY_model_preset || r->to == KEY_model_layers))
 			return true;
 	}
 	return false;

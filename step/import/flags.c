@@ -266,13 +266,42 @@ static void skip(struct reader *r)
 	}
 }
 
+/* Returns the length of what stands between this place and the quote that closes it, if it is one word whatever signs
+ * it has, as 'Et*2|(tt|)*22L'; 0: it is not. */
+static size_t quoted_length(const struct reader *r, const char *at, char quote)
+{
+	size_t n = 0;
+	while (at + n < r->end && at[n] != quote && !isspace((unsigned char)at[n]) && !strchr("$\"'", at[n]))
+		n++;
+	return at + n < r->end && at[n] == quote && n < WORD_MAX && strncmp(at, "--", 2) != 0 ? n : 0;
+}
+
+static size_t take_quoted(struct reader *r, char word[WORD_MAX], size_t n, size_t length)
+{
+	for (size_t i = 0; i < length; i++, next(r))
+		if (n + 1 < WORD_MAX)
+			word[n++] = *r->at;
+	return n;
+}
+
 /* Reads a word of at most WORD_MAX - 1 bytes; brackets behind a '$' belong to it. */
 static void read_word(struct reader *r, char word[WORD_MAX])
 {
 	size_t n = 0;
 	int depth = 0;
+	const bool value = r->flag && r->at > r->line_start && strchr("\"'", r->at[-1]);
+	const size_t quoted = value ? quoted_length(r, r->at, r->at[-1]) : 0;
+	if (quoted > 0) {
+		word[take_quoted(r, word, 0, quoted)] = '\0';
+		return;
+	}
 	for (; r->at < r->end && *r->at != '\n'; next(r)) {
 		const char c = *r->at;
+		if (strchr("\"'", c) && n && word[n - 1] == '=' && quoted_length(r, r->at + 1, c) > 0) {
+			next(r);
+			n = take_quoted(r, word, n, quoted_length(r, r->at, c));
+			break;
+		}
 		const bool opens = (c == '{' || c == '(') && (depth || (n && word[n - 1] == '$'));
 		if (!depth && !opens && (isspace((unsigned char)c) || strchr("\"';|&()", c)) &&
 			!(n && word[n - 1] == '=' && strchr("\"'", c)))

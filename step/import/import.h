@@ -44,6 +44,10 @@ enum status import_write(const struct import *im, FILE *out, struct error *e);
 #define IMPORT_MARK "# stepsim: "
 #define IMPORT_TABLE "stepsim"
 
+/* step/import/layout.c: reads --pipeline-model-parallel-layout of Megatron-LM. Returns false where it says what
+ * parallel.layers_per_stage cannot: writes the layers of each part, or for another key how many parts there are. */
+bool layout_value(const char *text, enum key_id key, char out[KEY_VALUE_MAX]);
+
 /* step/import/hub.c: finds the preset of a model of Hugging Face's hub, by the pages that the sources in configs/models
  * name, and writes its name (key model.preset) or the value that it gives the key. False: there is none. */
 bool hub_value(const char *id, enum key_id key, char out[KEY_VALUE_MAX]);

@@ -95,6 +95,8 @@ static enum outcome map(const struct import_row *r, const char *text, char out[K
 	snprintf(out, KEY_VALUE_MAX, "%s", text);
 	if (r->hub)
 		return hub_value(text, r->to, out) ? GIVES : r->to == KEY_model_preset ? DIFFERS : UNKNOWN;
+	if (r->layout)
+		return layout_value(text, r->to, out) ? GIVES : DIFFERS;
 	for (size_t i = 0; r->values && i < r->values->n; i++) {
 		const struct ynode *v = r->values->child[i];
 		if (fnmatch(v->key, text, FNM_CASEFOLD) != 0)
@@ -121,9 +123,13 @@ static enum outcome convert(const struct import *im, const struct import_row *r,
 	char out[KEY_VALUE_MAX])
 {
 	double value, times, over, plus;
-	char first[KEY_VALUE_MAX];
+	char first[KEY_VALUE_MAX], cut[KEY_VALUE_MAX];
 	if (strchr(text, '$'))
 		return LACKS;
+	if (r->until) {
+		snprintf(cut, sizeof cut, "%.*s", (int)strcspn(text, r->until), text);
+		text = cut;
+	}
 	if (r->first)
 		text = first_number(text, first);
 	const enum outcome o = map(r, text, out);
@@ -202,18 +208,34 @@ static bool has_preset(const char *name)
 	return path_catalogue("models", name, path, NULL) == ST_OK && access(path, R_OK) == 0;
 }
 
+/* Reads a value into a config that is thrown away. */
+static enum status try_value(const struct config_key *k, const char *value, struct error *inner)
+{
+	char text[KEY_VALUE_MAX + 8];
+	struct ydoc *doc = NULL;
+	struct config *scratch = calloc(1, sizeof *scratch);
+	const struct ynode scalar = {.kind = Y_SCALAR, .line = 1, .col = 1, .file = "", .text = value};
+	const int len = snprintf(text, sizeof text, "list: %s", value);
+	const bool list = k->type == KEY_STAGES;
+	enum status st = scratch ? ST_OK : error_nomem(inner, "a config");
+	if (!st && list)
+		st = ydoc_parse(text, (size_t)len, "", &doc, inner);
+	if (!st)
+		st = key_read(k, list ? ynode_get(ydoc_root(doc), "list") : &scalar, scratch, inner);
+	ydoc_destroy(doc);
+	free(scratch);
+	return st;
+}
+
 static enum status give(struct import *im, const struct import_row *r, struct leaf *l, const char *value,
 	struct error *e)
 {
 	const struct config_key *k = config_key(r->to);
 	struct import_key *key = &im->key[r->to];
-	struct config *scratch = calloc(1, sizeof *scratch);
 	struct error inner = {0};
-	const struct ynode n = {.kind = Y_SCALAR, .line = 1, .col = 1, .file = "", .text = value};
-	if (!scratch)
+	const enum status st = try_value(k, value, &inner);
+	if (st == ST_RUN)
 		return error_nomem(e, "a config");
-	const enum status st = key_read(k, &n, scratch, &inner);
-	free(scratch);
 	if (r->to == KEY_model_preset && !has_preset(value)) {
 		leaf_judge(l, NOT_MODELLED, "`stepsim list models` has no %.60s", value);
 		return ST_OK;
@@ -303,16 +325,18 @@ enum status rows_apply(struct import *im, struct error *e)
 	for (size_t i = 0; i < t->rows.n; i++) {
 		const struct import_row *r = &t->rows.at[i];
 		struct leaf *l = find_row(im, r);
-		if (r->no_import || !holds(im, r)) {
-			if (l && l->verdict == LEFT)
-				leaf_judge(l, NO_EFFECT, "other keys decide");
+		if (r->no_import || !holds(im, r))
 			continue;
-		}
 		enum status st = l ? take(im, r, l, e) : ST_OK;
 		if (st)
 			return st;
 		if ((!l || strcmp(l->value, "auto") == 0) && r->default_ && convert(im, r, r->default_, value) == GIVES)
 			assume(im, r->to, value, "default", import_row_name(r, 0));
+	}
+	for (size_t i = 0; i < t->rows.n; i++) {
+		struct leaf *l = find_row(im, &t->rows.at[i]);
+		if (l && l->verdict == LEFT)
+			leaf_judge(l, NO_EFFECT, "other keys decide");
 	}
 	for (size_t i = 0; i < t->sets.n; i++) {
 		const enum key_id id = import_key_of(t->sets.at[i]->key);

@@ -6,7 +6,8 @@
  *   to       the key of CONFIG.yaml; without it, the one whose other name is the last word of `key`
  *            (step/config/alias.c)
  *   values   {its value: ours}; fnmatch patterns on the left; ~ leaves ours out; a list: import takes the first, export
- *            any. "hub": what the preset of a model of Hugging Face's hub has (step/import/hub.c)
+ *            any. hub: what the preset of a model of Hugging Face's hub has (step/import/hub.c); layout: layers of each
+ *            part of a pipeline, or how many parts there are (step/import/layout.c)
  *   with     a second key, whose value is joined to the first by a blank
  *   default  its value where the file has none
  *   when     {key of CONFIG.yaml: value}: the row holds only then; "!value": only otherwise
@@ -14,6 +15,7 @@
  *   times, over, plus, inverse   ours = its value x times / over + plus, or (times + plus) / over / its value; lists of
  *            numbers or keys of CONFIG.yaml
  *   multiple ours is rounded down to a multiple of it
+ *   until    "/": its text ends before this character
  *   first    true: of a list, "[127, 0]", its first number is taken
  *   is       a value that export writes and that import passes over
  *   only     import or export
@@ -37,9 +39,9 @@ struct import_row {
 	const struct ynode *key; /* a text or a list of them */
 	enum key_id to;          /* KEY_COUNT: none, with `is` */
 	const struct ynode *values, *when, *given, *times, *over, *plus;
-	const char *with, *default_, *is;
+	const char *with, *default_, *is, *until;
 	int64_t multiple;
-	bool inverse, first, hub, no_import, no_export;
+	bool inverse, first, hub, layout, no_import, no_export;
 };
 
 /* A group of keys that are not taken, and why. */

@@ -257,6 +257,59 @@ static void test_megatron(void)
 	import_free(&im);
 }
 
+/* Megatron-LM's models of layers of several kinds, and its layout of a pipeline. */
+static void test_megatron_layers(void)
+{
+	take("--num-layers 48 --tensor-model-parallel-size 1 --num-experts 64 --linear-attention-freq 4\n"
+	     "--experimental-attention-variant gated_delta_net --linear-num-value-heads 64 --mtp-num-layers 1\n",
+		"megatron");
+	check(KEY_model_layers, "96");
+	check(KEY_model_layer_pattern, "GEGEGE*E");
+	check(KEY_model_ssm_heads, "64");
+	check(KEY_model_ssm_groups, "16");
+	check(KEY_model_mtp_layers, NULL);
+	import_free(&im);
+	take("--num-layers 8 --tensor-model-parallel-size 1 --linear-attention-freq 2\n", "megatron");
+	check(KEY_model_layer_pattern, "G-*-");
+	check(KEY_model_layers, "16");
+	import_free(&im);
+	take("--tensor-model-parallel-size 1 --hybrid-layer-pattern M*ME/*E --mamba-num-heads 128 --num-experts 8\n"
+	     "--moe-latent-size 1024 --activation-func-fp8-input-store\n",
+		"megatron");
+	check(KEY_model_layer_pattern, "M*ME");
+	check(KEY_model_ssm_heads, "128");
+	check(KEY_model_moe_latent, "1024");
+	check(KEY_train_act_input_dtype, "fp8");
+	import_free(&im);
+
+	/* a layout is one word though bars and brackets stand in it */
+	take("LAYOUT='Et|(tt|)*2tmL'\n--num-layers 6 --pipeline-model-parallel-size 2 \\\n"
+	     "--pipeline-model-parallel-layout $LAYOUT --tensor-model-parallel-size 1\n",
+		"megatron");
+	check(KEY_parallel_layers_per_stage, "[1, 2, 2, 1]");
+	check(KEY_parallel_virtual_stages, "2");
+	check(KEY_parallel_schedule, "interleaved");
+	import_free(&im);
+	take("--num-layers 6 --pipeline-model-parallel-size 2 --pipeline-model-parallel-layout \"E|t*6L\" \n"
+	     "--tensor-model-parallel-size 1\n",
+		"megatron");
+	check(KEY_parallel_layers_per_stage, "[0, 6]");
+	import_free(&im);
+	/* the loss, or blocks that predict, apart from the last layers; what is no layout */
+	static const char *const others[] = {"Ett|ttL|t", "Et|m|tL", "Et|(tt|*2L", "Et|t*0L", "tE|tL", "Ettt", "Ex|tL",
+		"Et|t*99999L"};
+	for (size_t i = 0; i < COUNT(others); i++) {
+		char text[256];
+		snprintf(text, sizeof text,
+			"--num-layers 6 --pipeline-model-parallel-size 2 --pipeline-model-parallel-layout '%s'\n"
+			"--tensor-model-parallel-size 1\n",
+			others[i]);
+		take(text, "megatron");
+		check(KEY_parallel_layers_per_stage, NULL);
+		import_free(&im);
+	}
+}
+
 static void test_deepspeed(void)
 {
 	take("{\"train_micro_batch_size_per_gpu\": 4, \"gradient_accumulation_steps\": 8, "
@@ -483,5 +536,5 @@ static void test_export(void)
 }
 
 UNIT_MAIN("step: import", {"flags", test_flags}, {"torchtitan", test_torchtitan}, {"Megatron-LM", test_megatron},
-	{"DeepSpeed", test_deepspeed}, {"YAML", test_yaml}, {"refused", test_refused}, {"tables", test_tables},
-	{"export", test_export})
+	{"Megatron-LM's layers", test_megatron_layers}, {"DeepSpeed", test_deepspeed}, {"YAML", test_yaml},
+	{"refused", test_refused}, {"tables", test_tables}, {"export", test_export})
