@@ -44,7 +44,7 @@ STEADY_B = 64 << 10
 TWO = {"bed": "two", "hosts": 2, "each": 1, "profile": "two", "s": 40}
 SLOW = {**TWO, "bed": "slow", "sets": ["cluster.network_factor=0.3"]}
 UNEVEN = {**TWO, "bed": "uneven", "predicted": ["cluster.slow_ranks={n1: 2}"]}  # executed as the host is
-FOUR = {"bed": "four", "hosts": 4, "each": 1, "profile": "four", "s": 55}
+FOUR = {"bed": "four", "hosts": 4, "each": 1, "profile": "four", "s": 70}
 EIGHT = {**FOUR, "each": 2, "profile": "eight", "s": 100}
 ORIGINS = {"two": TWO, "four": FOUR, "eight": EIGHT}
 FOUR_OF_EIGHT = {**FOUR, "profile": "eight"}  # one rank a host, predicted from two
