@@ -425,6 +425,36 @@ static void test_yaml(void)
 	import_free(&im);
 }
 
+/* hiyouga/LLaMA-Factory, examples/train_full/qwen3_full_sft_autotp.yaml and its train_qlora */
+static void test_llama_factory(void)
+{
+	take("model_name_or_path: Qwen/Qwen3-32B\nfinetuning_type: full\ncutoff_len: 4096\nbf16: true\n"
+	     "deepspeed: examples/deepspeed/ds_z3_offload_config.json\nper_device_train_batch_size: 4\n"
+	     "gradient_accumulation_steps: 2\n",
+		"llama-factory");
+	check(KEY_model_preset, "qwen3-32b");
+	check(KEY_model_seq_len, "4096");
+	check(KEY_parallel_strategy, "fsdp");
+	check(KEY_train_stack, "deepspeed");
+	check(KEY_train_offload, "optimizer+params");
+	check(KEY_train_micro_batch, "4");
+	check(KEY_train_batch_per_gpu, "8");
+	check(KEY_train_recompute, "full");
+	check(KEY_train_dtype, "bf16");
+	import_free(&im);
+	take("model_name_or_path: Qwen/Qwen2.5-7B\nstage: sft\nfinetuning_type: lora\nlora_rank: 16\n"
+	     "lora_target: q_proj,v_proj\nquantization_bit: 4\nbf16: true\ndisable_gradient_checkpointing: true\n",
+		"llama-factory");
+	check(KEY_train_lora_rank, "16");
+	check(KEY_train_lora_targets, "qkv");
+	check(KEY_train_lora_base, "nf4_double");
+	check(KEY_train_param_dtype, "bf16");
+	check(KEY_train_recompute, "none");
+	check(KEY_train_micro_batch, "8");
+	check(KEY_model_seq_len, "2048");
+	import_free(&im);
+}
+
 static void test_refused(void)
 {
 	static const char *const cases[][2] = {
@@ -537,4 +567,5 @@ static void test_export(void)
 
 UNIT_MAIN("step: import", {"flags", test_flags}, {"torchtitan", test_torchtitan}, {"Megatron-LM", test_megatron},
 	{"Megatron-LM's layers", test_megatron_layers}, {"DeepSpeed", test_deepspeed}, {"YAML", test_yaml},
-	{"refused", test_refused}, {"tables", test_tables}, {"export", test_export})
+	{"LLaMA-Factory", test_llama_factory}, {"refused", test_refused}, {"tables", test_tables},
+	{"export", test_export})
