@@ -98,12 +98,18 @@ static bool keeps(const struct builder *b) { return b->recomputing || !build_rec
 
 int32_t build_kept_scores(struct builder *b, int64_t keys)
 {
-	const double dropout_B = b->c->stack.memory.dropout_B;
-	if (!keeps(b) || dropout_B <= 0 || build_recomputes_part(b, REC_CORE_ATTN))
+	const struct stack *stack = &b->c->stack;
+	/* Beside what the product of values reads: softmax's result where that is another array, in fp32 under autocast
+	 * or before dropout, and dropout's mask (PyTorch, tools/autograd/derivatives.yaml: _softmax, native_dropout,
+	 * bmm; aten/src/ATen/autocast_mode.h). */
+	const double softmax_B = stack->autocast               ? dtype_bytes(DT_FP32)
+	                         : stack->memory.dropout_B > 0 ? dtype_bytes(b->act)
+	                                                       : 0,
+		     kept_B = stack->memory.dropout_B + softmax_B;
+	if (!keeps(b) || kept_B <= 0 || build_recomputes_part(b, REC_CORE_ATTN))
 		return NONE;
-	return build_hold(b, COMP_ACTIVATIONS,
-		(dropout_B + dtype_bytes(b->act)) * (double)(b->c->train.micro_batch * b->heads * b->seq * keys),
-		"dropped scores");
+	return build_hold(b, COMP_ACTIVATIONS, kept_B * (double)(b->c->train.micro_batch * b->heads * b->seq * keys),
+		"kept scores");
 }
 
 /* Lets each head's sink take part in the softmax. */

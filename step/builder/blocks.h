@@ -212,7 +212,7 @@ int32_t build_probs(struct builder *b, int32_t qkv, int32_t kv);
 bool build_recomputes_part(const struct builder *b, int modules);
 /* Returns a new buffer for the scores of naive attention. */
 int32_t build_scores(struct builder *b);
-/* Holds what the framework keeps of scores of so many keys besides them: masks, and scores after dropout. */
+/* Holds what the framework keeps of scores of so many keys beside them: masks, and those before dropout or in fp32. */
 int32_t build_kept_scores(struct builder *b, int64_t keys);
 
 /* ---- products.c ---- */

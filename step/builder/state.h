@@ -134,7 +134,7 @@ struct acts {
 	int64_t out_at;               /* the last copy to the host */
 	int32_t kept_rotated;         /* held: rotated copies of queries and keys */
 	int32_t kept_masks;           /* held: dropout masks */
-	int32_t kept_scores;          /* held: masks of stored scores, and the scores after dropout */
+	int32_t kept_scores;          /* held: build_kept_scores */
 	struct saved saved;
 };
 

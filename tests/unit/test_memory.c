@@ -225,6 +225,14 @@ static void test_activations(void)
 	c.stack.memory.dropout_B = 1;
 	c.train.attention = ATT_NAIVE;
 	CU_ASSERT_DOUBLE_EQUAL(layer_B(c) / (sbh * (34 + scores)), 1, 0.05);
+	const double narrow = layer_B(c), a = 8 * 128 / 256.0;
+	c.stack.autocast = true; /* softmax's result in fp32: 4 bytes in place of 2 */
+	CU_ASSERT_DOUBLE_EQUAL((layer_B(c) - narrow) / (sbh * 2 * a), 1, 0.01);
+	const double with_dropout = layer_B(c);
+	c.stack.memory.dropout_B = 0; /* masks of 1 byte: two of the residual stream, one of the scores */
+	CU_ASSERT_DOUBLE_EQUAL((with_dropout - layer_B(c)) / (sbh * (2 + a)), 1, 0.01);
+	c.stack.autocast = false;
+	c.stack.memory.dropout_B = 1;
 	c.train.recompute = REC_SELECTIVE;
 	CU_ASSERT_DOUBLE_EQUAL(layer_B(c) / (sbh * 34), 1, 0.05);
 	c.train.recompute = REC_FULL;
