@@ -171,5 +171,5 @@ Names of other programs stand for keys, and results have the keys. Without a sec
     2,zero2,16
     key                             default         other names
     train.recompute                 none            recompute_granularity; gradient_checkpointing (true: full, false: none); activation_checkpointing (true: full, false: none)
-    parallel.tensor                 1               tp, tensor_parallel_size, tensor_model_parallel_size, tensor_parallel_degree
+    parallel.tensor                 1               tp, tensor_parallel, tensor_parallel_size, tensor_model_parallel_size, tensor_parallel_degree
 

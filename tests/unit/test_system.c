@@ -385,7 +385,7 @@ static void test_line_refusals(void)
 	refuses("gpu:8 rtx4090 nic:1", "expected 1 to 1024 NICs and the rate of each");
 	refuses("gpu:8 rtx4090 nic:0x100Gb", "expected 1 to 1024 NICs and the rate of each");
 	refuses("gpu:8 rtx4090 nic:1x100Gz", "word 3 'nic:1x100Gz': expected a data rate such as 400Gb/s");
-	refuses("gpu:8 rtx4090 nic:1x100", "out of range");
+	refuses("gpu:8 rtx4090 nic:1x100", "the rate has no unit");
 	refuses("gpu:8 rtx4090 nic:1x", "expected a data rate");
 	refuses("gpu:8 rtx4090 pcie4x3", "expected the generation, 1 to 7, and the lanes");
 	refuses("gpu:8 rtx4090 pcie8", "expected the generation, 1 to 7, and the lanes");

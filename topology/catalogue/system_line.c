@@ -74,6 +74,8 @@ static enum status nic_word(struct line *l, const char *word, const char *text)
 	if (len > 0 && rate[len - 1] == 'B')
 		return wrong(l, word,
 			"bits or bytes? write nic:1x100Gb for 100 Gb/s, or the whole unit, nic:1x12.5GB/s");
+	if (len > 0 && strspn(rate, "0123456789.") == len)
+		return wrong(l, word, "the rate has no unit: nic:1x100Gb is one NIC of 100 Gb/s");
 	bool bare = len > 0 && rate[len - 1] == 'b';
 	snprintf(rate + len, sizeof rate - len, "%s", bare ? "/s" : "");
 	if (quantity_parse(rate, UNIT_BYTE_PER_S, &l->s->nic_Bps, &why))
