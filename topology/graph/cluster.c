@@ -161,17 +161,6 @@ struct device_place cluster_device(const struct cluster *c, int64_t device)
 
 /* ---- ways between hosts ---- */
 
-int32_t nic_port(const struct graph *g, int32_t nic)
-{
-	for (size_t i = 0; i < g->link.n; i++) {
-		const struct link *l = &g->link.at[i];
-		if ((l->a == nic && g->vertex.at[l->b].kind == VERTEX_NETWORK) ||
-			(l->b == nic && g->vertex.at[l->a].kind == VERTEX_NETWORK))
-			return (int32_t)i;
-	}
-	return -1;
-}
-
 int32_t cluster_nics(struct router *r, const struct graph *g, int32_t gpu, int32_t *nics, int32_t most)
 {
 	enum route_level nearest = ROUTE_LEVELS;
@@ -179,7 +168,9 @@ int32_t cluster_nics(struct router *r, const struct graph *g, int32_t gpu, int32
 	for (size_t i = 0; i < g->nic.n; i++) {
 		struct route route;
 		int32_t nic = g->nic.at[i];
-		if (nic_port(g, nic) < 0 || router_route(r, gpu, nic, &route, NULL) || route.level > nearest)
+		/* a host of many GPUs has many NICs, and most are far from each GPU */
+		if (router_level_of_nic(r, gpu, nic) > nearest || router_port(r, nic) < 0 ||
+			router_route(r, gpu, nic, &route, NULL))
 			continue;
 		n = route.level < nearest ? 0 : n;
 		nearest = route.level;

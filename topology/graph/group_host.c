@@ -124,7 +124,7 @@ static enum status add_exits(struct host *h, int32_t group, int32_t gpu, struct 
 	if (n < 1)
 		return error_set(e, ST_RUN, "%s has no NIC that leads out of its host", h->g->vertex.at[gpu].label);
 	for (int32_t i = 0; i < n && i < NICS_OF_A_GPU; i++) {
-		struct exit_flow f = {.group = group, .nic = nics[i], .port = nic_port(h->g, nics[i])};
+		struct exit_flow f = {.group = group, .nic = nics[i], .port = router_port(h->router, nics[i])};
 		enum status st = router_route(h->router, gpu, nics[i], &f.route, e);
 		if (st)
 			return st;

@@ -44,6 +44,4 @@ struct group_part {
 enum status host_groups(const struct graph *g, const int32_t *label, int32_t n_groups, int64_t size,
 	struct group_part *out, struct error *e);
 
-int32_t nic_port(const struct graph *g, int32_t nic); /* the NIC's link to the network, -1: none */
-
 #endif

@@ -18,6 +18,12 @@ struct reach {
 	int32_t hops, link /* the last one */, before;
 };
 
+struct open {
+	uint64_t cost;
+	double Bps;
+	int32_t hops, vertex;
+};
+
 /* OVER_NV: NVLink and xGMI alone, across NVLink switches; OVER_PCI: everything else. */
 enum way { OVER_NV, OVER_PCI, WAYS };
 
@@ -33,7 +39,10 @@ struct router {
 	struct arc *arc;
 	struct reach **reach[WAYS]; /* by source; NULL until it is asked for */
 	bool out_of_memory;
-	int32_t *open; /* scratch: forwarding vertices that were reached and not yet gone on from */
+	/* Scratch, a heap with the nearest first: forwarding vertices that were reached and not yet gone on from. A
+	 * vertex that is then reached by a better way stands in it again; the entry with its old way is passed over. */
+	struct open *open;
+	int32_t n_open;
 };
 
 void router_destroy(struct router *r)
@@ -60,7 +69,7 @@ struct router *router_create(const struct graph *g)
 	r->g = g;
 	r->first = calloc(n + 2, sizeof *r->first);
 	r->arc = calloc(2 * m + 1, sizeof *r->arc);
-	r->open = calloc(n + 1, sizeof *r->open);
+	r->open = calloc(2 * m + 1, sizeof *r->open);
 	for (int w = 0; w < WAYS; w++)
 		r->reach[w] = calloc(n + 1, sizeof(struct reach *));
 	if (!r->first || !r->arc || !r->open || !r->reach[OVER_NV] || !r->reach[OVER_PCI]) {
@@ -111,7 +120,54 @@ static bool better(const struct reach *x, const struct reach *y)
 	return x->Bps != y->Bps ? x->Bps > y->Bps : x->hops < y->hops;
 }
 
-/* Dijkstra's algorithm; only the few vertices that forward are ever gone on from. */
+/* ---- the heap of open vertices ---- */
+
+static bool nearer(const struct open *x, const struct open *y)
+{
+	if (x->cost != y->cost)
+		return x->cost < y->cost;
+	if (x->Bps != y->Bps)
+		return x->Bps > y->Bps;
+	return x->hops != y->hops ? x->hops < y->hops : x->vertex < y->vertex;
+}
+
+static void open_vertex(struct router *r, const struct reach *way, int32_t vertex)
+{
+	const struct open x = {way->cost, way->Bps, way->hops, vertex};
+	int32_t at = r->n_open++;
+	for (; at > 0 && nearer(&x, &r->open[(at - 1) / 2]); at = (at - 1) / 2)
+		r->open[at] = r->open[(at - 1) / 2];
+	r->open[at] = x;
+}
+
+static struct open pop_open(struct router *r)
+{
+	const struct open top = r->open[0], last = r->open[--r->n_open];
+	int32_t at = 0;
+	for (int32_t child; (child = 2 * at + 1) < r->n_open; at = child) {
+		if (child + 1 < r->n_open && nearer(&r->open[child + 1], &r->open[child]))
+			child++;
+		if (!nearer(&r->open[child], &last))
+			break;
+		r->open[at] = r->open[child];
+	}
+	r->open[at] = last;
+	return top;
+}
+
+/* Takes out the nearest open vertex; -1: none is left. */
+static int32_t next_open(struct router *r, const struct reach *ways)
+{
+	while (r->n_open > 0) {
+		const struct open top = pop_open(r);
+		const struct reach *way = &ways[top.vertex];
+		if (way->cost == top.cost && way->Bps == top.Bps && way->hops == top.hops)
+			return top.vertex;
+	}
+	return -1;
+}
+
+/* Dijkstra's algorithm; only the vertices that forward are ever gone on from. */
 static const struct reach *ways_from(struct router *r, enum way w, int32_t source)
 {
 	const struct graph *g = r->g;
@@ -125,9 +181,9 @@ static const struct reach *ways_from(struct router *r, enum way w, int32_t sourc
 	for (size_t v = 0; v < g->vertex.n; v++)
 		at[v] = (struct reach){.cost = UNREACHED, .link = -1, .before = -1};
 	at[source] = (struct reach){.cost = 0, .Bps = INFINITY, .link = -1, .before = -1};
-	int32_t n_open = 0;
+	r->n_open = 0;
 	bool from_network = g->vertex.at[source].kind == VERTEX_NETWORK;
-	for (int32_t v = source; v >= 0;) {
+	for (int32_t v = source; v >= 0; v = next_open(r, at)) {
 		bool nic = v != source && g->vertex.at[v].kind == VERTEX_NIC;
 		for (int32_t i = r->first[v]; i < r->first[v + 1]; i++) {
 			const struct link *l = &g->link.at[r->arc[i].link];
@@ -139,18 +195,10 @@ static const struct reach *ways_from(struct router *r, enum way w, int32_t sourc
 				at[v].hops + 1, r->arc[i].link, v};
 			if (!better(&next, &at[to]))
 				continue;
-			if (at[to].cost == UNREACHED && forwards(g, w, to))
-				r->open[n_open++] = to;
 			at[to] = next;
+			if (forwards(g, w, to))
+				open_vertex(r, &next, to);
 		}
-		int32_t best = -1;
-		for (int32_t i = 0; i < n_open; i++)
-			if (best < 0 || better(&at[r->open[i]], &at[r->open[best]]) ||
-				(!better(&at[r->open[best]], &at[r->open[i]]) && r->open[i] < r->open[best]))
-				best = i;
-		v = best < 0 ? -1 : r->open[best];
-		if (best >= 0)
-			r->open[best] = r->open[--n_open];
 	}
 	r->reach[w][source] = at;
 	return at;
@@ -208,12 +256,11 @@ enum status router_route(struct router *r, int32_t from, int32_t to, struct rout
 	if (from == to)
 		return ST_OK;
 	enum vertex_kind kind_from = g->vertex.at[from].kind, kind_to = g->vertex.at[to].kind;
-	const struct reach *at = ways_from(r, OVER_NV, from);
-	if (!at)
+	const bool peers = kind_from == VERTEX_GPU && kind_to == VERTEX_GPU; /* NVLink leads to no other vertex */
+	const struct reach *at = peers ? ways_from(r, OVER_NV, from) : NULL;
+	if (peers && !at)
 		return error_nomem(e, "a route");
-	bool fits = false;
-	if (kind_from == VERTEX_GPU && kind_to == VERTEX_GPU && at[to].cost != UNREACHED)
-		fits = append(g, at, to, out);
+	bool fits = peers && at[to].cost != UNREACHED && append(g, at, to, out);
 	if (fits) {
 		out->level = ROUTE_NV;
 	} else {
@@ -245,6 +292,20 @@ enum status router_route(struct router *r, int32_t from, int32_t to, struct rout
 	return fits ? ST_OK
 	            : error_set(e, ST_RUN, "the route from %s to %s has more than %d links", g->vertex.at[from].label,
 			      g->vertex.at[to].label, ROUTE_HOPS);
+}
+
+enum route_level router_level_of_nic(struct router *r, int32_t gpu, int32_t nic)
+{
+	const struct reach *at = ways_from(r, OVER_PCI, gpu);
+	return at && at[nic].cost != UNREACHED ? level_of(at[nic].cost) : ROUTE_LEVELS;
+}
+
+int32_t router_port(const struct router *r, int32_t nic)
+{
+	for (int32_t i = r->first[nic]; i < r->first[nic + 1]; i++)
+		if (r->g->vertex.at[r->arc[i].to].kind == VERTEX_NETWORK)
+			return r->arc[i].link;
+	return -1;
 }
 
 enum status graph_route(const struct graph *g, int32_t from, int32_t to, struct route *out, struct error *e)
