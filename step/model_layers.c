@@ -78,9 +78,10 @@ bool model_is_conv(const struct model *m) { return m->conv_stages[0]; }
 
 bool model_has_attention(const struct model *m)
 {
-	const struct layer_counts n = model_layer_counts(m);
-	return n.of[LAYER_DENSE] + n.of[LAYER_MOE] + n.of[LAYER_ATTENTION] + n.of[LAYER_CROSS] + n.of[LAYER_PARALLEL] >
-	       0;
+	for (int64_t i = 0; i < model_blocks(m); i++)
+		if (model_attends(m, i))
+			return true;
+	return false;
 }
 
 static bool layers_alike(const struct model *m, int64_t a, int64_t b)

@@ -2,7 +2,6 @@
 
 #include <assert.h>
 #include <math.h>
-#include <search.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +11,7 @@
 #include "sim/engine/summary.h"
 #include "step/stages.h"
 
-/* ---- memory of pieces: a tree by a 128-bit hash of all that they depend on ---- */
+/* ---- memory of pieces: a table by a 128-bit hash of all that they depend on ---- */
 
 struct piece {
 	uint64_t key[2];
@@ -50,7 +49,64 @@ static void hash(uint64_t h[2], const void *data, size_t bytes)
 	mix(h, odd[1]);
 }
 
-static int by_key(const void *a, const void *b) { return memcmp(a, b, sizeof(uint64_t[2])); }
+/* Returns the place of a key's piece in the table, or the free place where it belongs. */
+static size_t place_of(const struct piece_table *t, const uint64_t key[2])
+{
+	size_t at = key[0] & (t->places - 1);
+	while (t->at[at] && memcmp(t->at[at]->key, key, sizeof t->at[at]->key) != 0)
+		at = (at + 1) & (t->places - 1);
+	return at;
+}
+
+#define TABLE_LEAST 256 /* a power of two, as each further size */
+
+/* Makes the table at least twice as large as what it holds and one more. */
+static bool make_place(struct piece_table *t)
+{
+	if (t->places >= 2 * (t->n + 1))
+		return true;
+	struct piece_table more = {.places = t->places ? 2 * t->places : TABLE_LEAST, .n = t->n};
+	if (!(more.at = calloc(more.places, sizeof *more.at)))
+		return false;
+	for (size_t i = 0; i < t->places; i++)
+		if (t->at[i])
+			more.at[place_of(&more, t->at[i]->key)] = t->at[i];
+	free(t->at);
+	*t = more;
+	return true;
+}
+
+static void table_free(struct piece_table *t)
+{
+	for (size_t i = 0; i < t->places; i++)
+		free(t->at[i]);
+	free(t->at);
+}
+
+static const void *find(struct evaluator *v, piece_measure *measure, size_t size, const uint64_t key[2],
+	struct error *e)
+{
+	struct piece_table *t = &v->pieces;
+	struct piece *known = t->n > 0 ? t->at[place_of(t, key)] : NULL;
+	if (known)
+		return known->figures;
+	struct piece *p = calloc(1, sizeof *p + size);
+	if (!p) {
+		error_nomem(e, "plans");
+		return NULL;
+	}
+	memcpy(p->key, key, sizeof p->key);
+	if (!measure(v, p->figures, e)) {
+		if (make_place(t)) { /* only now: measuring may have added pieces */
+			t->at[place_of(t, key)] = p;
+			t->n++;
+			return p->figures;
+		}
+		error_nomem(e, "plans");
+	}
+	free(p);
+	return NULL;
+}
 
 const void *evaluator_find(struct evaluator *v, piece_measure *measure, size_t size, const void *of, size_t bytes,
 	struct error *e)
@@ -58,27 +114,37 @@ const void *evaluator_find(struct evaluator *v, piece_measure *measure, size_t s
 	uint64_t key[2] = {(uintptr_t)measure, 1};
 	assert(bytes % sizeof(uint64_t) == 0);
 	hash(key, of, bytes);
-	struct piece *const *known = tfind(key, &v->pieces, by_key);
-	if (known)
-		return (*known)->figures;
-	struct piece *p = calloc(1, sizeof *p + size);
-	if (!p) {
-		error_nomem(e, "plans");
-		return NULL;
-	}
-	memcpy(p->key, key, sizeof key);
-	if (!measure(v, p->figures, e)) {
-		if (tsearch(p, &v->pieces, by_key))
-			return p->figures;
-		error_nomem(e, "plans");
-	}
-	free(p);
-	return NULL;
+	return find(v, measure, size, key, e);
+}
+
+/* The members of a config from one on and before another, which are 8-byte aligned. */
+#define MEMBERS(from, to) offsetof(struct config, from), offsetof(struct config, to) - offsetof(struct config, from)
+
+static void hash_members(uint64_t h[2], const struct config *c, size_t offset, size_t bytes)
+{
+	hash(h, (const char *)c + offset, bytes);
 }
 
 const void *evaluator_find_config(struct evaluator *v, piece_measure *measure, size_t size, struct error *e)
 {
-	return evaluator_find(v, measure, size, &v->small, offsetof(struct config, origin), e);
+	uint64_t key[2] = {(uintptr_t)measure, 1};
+	static_assert(offsetof(struct config, model) % 8 == 0 && offsetof(struct config, cluster) % 8 == 0 &&
+			      offsetof(struct config, run) % 8 == 0 && offsetof(struct config, origin) % 8 == 0,
+		"words are hashed");
+	hash_members(key, &v->small, MEMBERS(model, cluster)); /* before it are paths */
+	hash_members(key, &v->small, MEMBERS(run, origin));
+	return find(v, measure, size, key, e);
+}
+
+void evaluator_know(struct evaluator *v)
+{
+	const struct model *m = &v->plan.model;
+	if (memcmp(&v->model, m, sizeof *m) == 0)
+		return;
+	v->model = *m;
+	v->order = model_layer_order(m);
+	v->parameters = (double)model_parameters(m);
+	v->expert_parameters = (double)model_expert_parameters(m);
 }
 
 /* ---- what folds ---- */
@@ -86,37 +152,38 @@ const void *evaluator_find_config(struct evaluator *v, piece_measure *measure, s
 #define BUCKETS_A_LAYER 3
 
 /* Returns the bytes of gradients that a rank has of a layer. */
-static double layer_gradients_B(const struct config *c)
+static double layer_gradients_B(const struct evaluator *v)
 {
-	const struct model *m = &c->model;
-	const double all = (double)model_parameters(m), experts = (double)model_expert_parameters(m);
-	return ((all - experts) / (double)c->parallel.tensor +
-		       experts / (double)(c->parallel.expert * c->parallel.expert_tensor)) /
-	       (double)m->layers * dtype_bytes(dtype_stored(c->train.grad_dtype));
+	const struct config *c = &v->plan;
+	return ((v->parameters - v->expert_parameters) / (double)c->parallel.tensor +
+		       v->expert_parameters / (double)(c->parallel.expert * c->parallel.expert_tensor)) /
+	       (double)c->model.layers * dtype_bytes(dtype_stored(c->train.grad_dtype));
 }
 
 /* True for layers that differ in their ops, or in the order of them. */
-static bool layers_differ(const struct config *c)
+static bool layers_differ(const struct evaluator *v)
 {
+	const struct config *c = &v->plan;
 	const struct parallel *p = &c->parallel;
 	const bool some_recompute = c->train.recompute_layers > 0 && c->train.recompute_layers < c->model.layers;
 	const bool reduces = p->data * p->context > 1 && strategy_has(p->strategy, STRATEGY_BUCKETS);
 	const bool spans = reduces &&
 	                   p->bucket_B * BUCKETS_A_LAYER >
-	                           layer_gradients_B(c); /* a bucket that spans layers comes at another place in each */
+	                           layer_gradients_B(v); /* a bucket that spans layers comes at another place in each */
 	const bool parts = c->model.experts > 0 && strategy_fits(p->strategy, STRATEGY_CUTS_GRADIENTS, STRATEGY_UNITS);
-	return some_recompute || spans || parts || model_layer_order(&c->model).period == 0;
+	return some_recompute || spans || parts || v->order.period == 0;
 }
 
 /* True for a pipeline whose stages differ, or whose actions are not those that pieces are measured on. True, too, for a
  * single stage that is shorter than its pieces. */
-static bool stages_differ(const struct config *c)
+static bool stages_differ(const struct evaluator *v)
 {
+	const struct config *c = &v->plan;
 	const struct parallel *p = &c->parallel;
 	const int64_t parts = p->pipeline * p->virtual_stages;
-	const struct layer_order o = model_layer_order(&c->model);
+	const struct layer_order o = v->order;
 	if (parts == 1)
-		return o.repeats < flat_repeats(c); /* no further layer is like those before it */
+		return o.repeats < flat_repeats(v); /* no further layer is like those before it */
 	const bool leads = o.leading > 0 || c->model.mtp_layers > 0;
 	const bool casts = dtype_stored(c->train.param_dtype) !=
 	                   dtype_stored(c->train.dtype); /* copies of weights live from stage to stage in other ways */
@@ -128,16 +195,19 @@ static bool stages_differ(const struct config *c)
 	       p->pipeline > CONFIG_MAX_STAGES /* of a walk */;
 }
 
-bool evaluator_folds(const struct evaluator *v, const struct config *c)
+bool evaluator_folds(struct evaluator *v, const struct config *c)
 {
+	if (c != &v->plan)
+		v->plan = *c;
+	evaluator_know(v);
 	const bool links = v->m->nodes * v->m->devices_per_node > 1; /* pieces are measured on two stages */
 	const bool groups = c->parallel.shard < c->parallel.data &&
 	                    !strategy_has(c->parallel.strategy, STRATEGY_UNITS); /* of zero1: no piece has them */
 	const bool paced = c->data.load_time_s > 0 || c->train.sync_every > 0 || c->train.launch_blocking ||
 	                   c->train.expert_loop;
 	return links && !v->m->device.is_host && !paced && !groups && c->train.offload == OFF_NONE &&
-	       !schedule_splits_backward(c->parallel.schedule) && !stages_by_hand(c) && !layers_differ(c) &&
-	       !stages_differ(c);
+	       !schedule_splits_backward(c->parallel.schedule) && !stages_by_hand(c) && !layers_differ(v) &&
+	       !stages_differ(v);
 }
 
 /* ---- what both ways of putting together need ---- */
@@ -226,7 +296,7 @@ enum status evaluator_create(const struct machine *m, struct evaluator **out, st
 void evaluator_destroy(struct evaluator *v)
 {
 	if (v)
-		tdestroy(v->pieces, free);
+		table_free(&v->pieces);
 	free(v);
 }
 

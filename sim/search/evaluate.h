@@ -34,7 +34,7 @@ struct evaluation {
 
 struct evaluator;
 
-/* Creates an evaluator for plans of one model, stack and set of data on `m`. The machine has as many nodes as the
+/* Creates an evaluator for plans of one cluster, stack and set of data on `m`. The machine has as many nodes as the
  * largest plan takes; a plan on fewer nodes is evaluated as on a machine of so many. Borrows m. */
 enum status evaluator_create(const struct machine *m, struct evaluator **out, struct error *e);
 void evaluator_destroy(struct evaluator *v); /* NULL-safe */
@@ -51,6 +51,6 @@ void evaluator_only_fold(struct evaluator *v);
 void evaluator_exact_memory(struct evaluator *v);
 
 /* Returns false where a resolved config is sure to be predicted. */
-bool evaluator_folds(const struct evaluator *v, const struct config *c);
+bool evaluator_folds(struct evaluator *v, const struct config *c);
 
 #endif

@@ -6,10 +6,9 @@
 #define FLAT_MICRO_BATCHES 2 /* the steady ones are like the second */
 
 /* Returns the layers that repeat so often, with those of the plan that do not. */
-static int64_t layers_of(const struct config *c, int64_t repeats)
+static int64_t layers_of(const struct evaluator *v, int64_t repeats)
 {
-	const struct layer_order o = model_layer_order(&c->model);
-	return o.leading + o.rest + repeats * o.period;
+	return v->order.leading + v->order.rest + repeats * v->order.period;
 }
 
 static void flat_config(const struct config *c, int64_t layers, int64_t micro_batches, struct config *out)
@@ -23,9 +22,9 @@ static void flat_config(const struct config *c, int64_t layers, int64_t micro_ba
 		pieces_forget_buckets(out); /* a bucket is a unit, whatever the size that follows from the replicas */
 }
 
-static void static_config(const struct config *c, int64_t repeats, struct config *out)
+static void static_config(const struct evaluator *v, int64_t repeats, struct config *out)
 {
-	flat_config(c, layers_of(c, repeats), 1, out);
+	flat_config(&v->plan, layers_of(v, repeats), 1, out);
 	pieces_forget_micro_batch(out);
 }
 
@@ -35,18 +34,18 @@ static void static_config(const struct config *c, int64_t repeats, struct config
 #define FLAT_LAYERS_MIXED 8
 
 /* Returns the repeats that have at least so many layers. */
-static int64_t repeats_for(const struct config *c, int64_t layers)
+static int64_t repeats_for(const struct evaluator *v, int64_t layers)
 {
-	const int64_t period = model_layer_order(&c->model).period;
-	return (layers + period - 1) / period;
+	return (layers + v->order.period - 1) / v->order.period;
 }
 
-int64_t flat_repeats(const struct config *c)
+int64_t flat_repeats(const struct evaluator *v)
 {
+	const struct config *c = &v->plan;
 	const bool units = strategy_has(c->parallel.strategy, STRATEGY_UNITS);
 	if (strategy_has(c->parallel.strategy, STRATEGY_REPLICAS) || c->parallel.context > 1)
-		return repeats_for(c, FLAT_LAYERS_MIXED);
-	return repeats_for(c, units ? 1 + (c->parallel.prefetch > 1 ? c->parallel.prefetch : 1) : FLAT_LAYERS);
+		return repeats_for(v, FLAT_LAYERS_MIXED);
+	return repeats_for(v, units ? 1 + (c->parallel.prefetch > 1 ? c->parallel.prefetch : 1) : FLAT_LAYERS);
 }
 
 /* ---- memory ---- */
@@ -74,9 +73,10 @@ static void set_shards(struct config *c, int64_t shards)
 }
 
 /* The same for any shards. */
-static void memory_config(const struct config *c, int64_t repeats, struct config *out)
+static void memory_config(const struct evaluator *v, int64_t repeats, struct config *out)
 {
-	flat_config(c, layers_of(c, repeats), FLAT_MICRO_BATCHES, out);
+	const struct config *c = &v->plan;
+	flat_config(c, layers_of(v, repeats), FLAT_MICRO_BATCHES, out);
 	if (is_cut(c))
 		set_shards(out, fewer_shards);
 }
@@ -87,7 +87,7 @@ static enum status measure_static(struct evaluator *v, void *piece, struct error
 	struct line *out = piece;
 	struct short_run run[2];
 	for (int i = 0; i < 2; i++) {
-		static_config(&v->plan, 1 + i, &v->small);
+		static_config(v, 1 + i, &v->small);
 		enum status st = pieces_run_short(v, READ_MEMORY, &run[i], e);
 		if (st)
 			return st;
@@ -102,14 +102,14 @@ static enum status measure_memory(struct evaluator *v, void *piece, struct error
 {
 	struct flat_memory *out = piece;
 	const struct config *c = &v->plan;
-	const struct layer_order o = model_layer_order(&c->model);
-	const int64_t repeats = (v->small.model.layers - layers_of(c, 0)) / o.period;
+	const struct layer_order o = v->order;
+	const int64_t repeats = (v->small.model.layers - layers_of(v, 0)) / o.period;
 	const int programs = repeats < o.repeats ? 2 : 1, times = is_cut(c) ? 2 : 1;
 	struct line peak_B[2];
 	for (int k = 0; k < times; k++) {
 		struct short_run run[2];
 		for (int i = 0; i < programs; i++) {
-			memory_config(c, repeats + i, &v->small);
+			memory_config(v, repeats + i, &v->small);
 			if (k > 0)
 				set_shards(&v->small, more_shards);
 			enum status st = pieces_run_short(v, READ_MEMORY, &run[i], e);
@@ -132,7 +132,7 @@ static enum status measure_memory(struct evaluator *v, void *piece, struct error
 
 static enum status find_peak(struct evaluator *v, int64_t repeats, struct line *out, struct error *e)
 {
-	memory_config(&v->plan, repeats, &v->small);
+	memory_config(v, repeats, &v->small);
 	const struct flat_memory *m = evaluator_find_config(v, measure_memory, sizeof(struct flat_memory), e);
 	if (!m)
 		return e->status;
@@ -151,8 +151,8 @@ static enum status find_peak(struct evaluator *v, int64_t repeats, struct line *
 static enum status flat_memory(struct evaluator *v, struct evaluation *out, struct error *e)
 {
 	const struct config *c = &v->plan;
-	const int64_t repeats = model_layer_order(&c->model).repeats;
-	static_config(c, 1, &v->small);
+	const int64_t repeats = v->order.repeats;
+	static_config(v, 1, &v->small);
 	const struct line *always = evaluator_find_config(v, measure_static, sizeof(struct line), e);
 	if (!always)
 		return e->status;
@@ -167,7 +167,7 @@ static enum status flat_memory(struct evaluator *v, struct evaluation *out, stru
 	if (!out->fits)
 		return ST_OK;
 	/* from so many layers on no more units are gathered at once */
-	const int64_t first = repeats_for(c, MEMORY_LAYERS + 2 * c->parallel.prefetch);
+	const int64_t first = repeats_for(v, MEMORY_LAYERS + 2 * c->parallel.prefetch);
 	for (int64_t from = first < repeats ? first : repeats;; from = repeats) {
 		struct line peak;
 		if (find_peak(v, from, &peak, e))
@@ -192,15 +192,15 @@ static enum status measure_times(struct evaluator *v, void *piece, struct error 
 {
 	struct flat_times *out = piece;
 	const struct config *c = &v->plan;
-	const int64_t repeats = flat_repeats(c);
+	const int64_t repeats = flat_repeats(v);
 	struct short_run run[2], more;
 	double micro_s[2] = {0, 0};
 	out->linear = true;
 	for (int i = 0; i < 2; i++) {
-		flat_config(c, layers_of(c, repeats + i), FLAT_MICRO_BATCHES, &v->small);
+		flat_config(c, layers_of(v, repeats + i), FLAT_MICRO_BATCHES, &v->small);
 		enum status st = pieces_run_short(v, READ_TIMES, &run[i], e);
 		if (!st && c->micro_batches > FLAT_MICRO_BATCHES) {
-			flat_config(c, layers_of(c, repeats + i), FLAT_MICRO_BATCHES + 1, &v->small);
+			flat_config(c, layers_of(v, repeats + i), FLAT_MICRO_BATCHES + 1, &v->small);
 			st = pieces_run_short(v, READ_TIMES, &more, e);
 			micro_s[i] = more.step_s - run[i].step_s;
 		}
@@ -217,11 +217,11 @@ static enum status measure_times(struct evaluator *v, void *piece, struct error 
 enum status evaluate_flat(struct evaluator *v, struct evaluation *out, struct error *e)
 {
 	const struct config *c = &v->plan;
-	const int64_t repeats = model_layer_order(&c->model).repeats, more = c->micro_batches - FLAT_MICRO_BATCHES;
+	const int64_t repeats = v->order.repeats, more = c->micro_batches - FLAT_MICRO_BATCHES;
 	enum status st = flat_memory(v, out, e);
 	if (st || !out->fits)
 		return st;
-	flat_config(c, layers_of(c, flat_repeats(c)), FLAT_MICRO_BATCHES + 1, &v->small);
+	flat_config(c, layers_of(v, flat_repeats(v)), FLAT_MICRO_BATCHES + 1, &v->small);
 	const struct flat_times *f = evaluator_find_config(v, measure_times, sizeof(struct flat_times), e);
 	if (!f)
 		return e->status;

@@ -14,47 +14,47 @@ static double kept_of_B(const struct block_pieces *b, int end, int64_t repeats)
 	return repeats == 1 ? b->kept_of_one_B[end] : line_at(b->kept_B[end], repeats);
 }
 
-/* Return how often the layers repeat on a stage, and in a part. */
-static int64_t stage_repeats(const struct config *c)
+/* Return how often the layers of v->plan repeat on a stage, and in a part. */
+static int64_t stage_repeats(const struct evaluator *v) { return v->order.repeats / v->plan.parallel.pipeline; }
+
+static int64_t part_repeats(const struct evaluator *v) { return stage_repeats(v) / v->plan.parallel.virtual_stages; }
+
+/* Measures the most that the micro-batches in flight keep, as v->in_flight says. */
+static enum status measure_peak(struct evaluator *v, void *piece, struct error *e)
 {
-	return model_layer_order(&c->model).repeats / c->parallel.pipeline;
+	const struct in_flight_key *k = &v->in_flight;
+	const struct schedule_shape s = {(enum schedule)k->schedule, k->stages, k->chunks, k->micro_batches,
+		k->expert_overlap};
+	const int64_t special = k->end == END_FIRST ? 0 : k->chunks - 1;
+	action_list list = {0};
+	double now_B = 0, most_B = 0;
+	enum status st = schedule_actions(&s, k->end == END_FIRST ? 0 : k->stages - 1, &list, e);
+	for (size_t i = 0; i < list.n && !st; i++) {
+		const struct action *a = &list.at[i];
+		const double kept_B = k->kept_B[a->chunk == special];
+		now_B += a->kind == ACTION_FORWARD ? kept_B : -kept_B;
+		most_B = now_B > most_B ? now_B : most_B;
+	}
+	vec_free(&list);
+	*(double *)piece = most_B;
+	return st;
 }
 
-static int64_t part_repeats(const struct config *c) { return stage_repeats(c) / c->parallel.virtual_stages; }
-
-/* Returns the bytes that one micro-batch of one part keeps on the first stage. */
-static double in_flight_B(const struct config *c, const struct block_pieces *b)
-{
-	return kept_of_B(b, END_FIRST, part_repeats(c));
-}
-
-/* Returns the most that the micro-batches in flight keep on the first or the last stage (`end`) of a plan, in bytes;
- * < 0 when memory is short. */
-static double peak_kept_B(const struct config *c, const struct block_pieces *b, int end, struct error *e)
+/* Returns the most that the micro-batches in flight keep on the first or the last stage (`end`) of a plan whose layers
+ * repeat so often in a part, in bytes; < 0 when memory is short. */
+static double peak_kept_B(struct evaluator *v, const struct config *c, const struct block_pieces *b, int end,
+	int64_t repeats, struct error *e)
 {
 	const struct parallel *p = &c->parallel;
 	const int64_t steady = 3 * p->pipeline,
 		      micro_batches = !schedule_traits[p->schedule].all_in_flight && c->micro_batches > steady
 	                                      ? steady
 	                                      : c->micro_batches;
-	const struct schedule_shape s = {p->schedule, p->pipeline, p->virtual_stages, micro_batches, p->expert_overlap};
-	const int64_t repeats = part_repeats(c), special = end == END_FIRST ? 0 : p->virtual_stages - 1;
-	action_list list = {0};
-	double now_B = 0, most_B = 0;
-	if (schedule_actions(&s, end == END_FIRST ? 0 : p->pipeline - 1, &list, e))
-		return -1;
-	for (size_t i = 0; i < list.n; i++) {
-		const struct action *a = &list.at[i];
-		const int of =
-			a->chunk == special
-				? end
-				: END_FIRST; /* what a part between keeps comes to the first one from the embedding */
-		double kept_B = kept_of_B(b, of, repeats);
-		now_B += a->kind == ACTION_FORWARD ? kept_B : -kept_B;
-		most_B = now_B > most_B ? now_B : most_B;
-	}
-	vec_free(&list);
-	return most_B;
+	/* what a part between keeps comes to the first one from the embedding */
+	v->in_flight = (struct in_flight_key){p->schedule, p->pipeline, p->virtual_stages, micro_batches,
+		p->expert_overlap, end, {kept_of_B(b, END_FIRST, repeats), kept_of_B(b, end, repeats)}};
+	const double *most_B = evaluator_find(v, measure_peak, sizeof *most_B, &v->in_flight, sizeof v->in_flight, e);
+	return most_B ? *most_B : -1;
 }
 
 /* ---- pieces ---- */
@@ -67,8 +67,9 @@ struct memory_pieces {
 
 /* Takes as many stages and micro-batches as a steady order needs. Repeats the layers as the plan does, up to so often
  * that once more changes nothing. */
-static void memory_config(const struct config *c, struct config *out)
+static void memory_config(const struct evaluator *v, struct config *out)
 {
+	const struct config *c = &v->plan;
 	const enum schedule kind = c->parallel.schedule;
 	const bool grouped = schedule_traits[kind].grouped;
 	const int64_t usual = !train_reruns_blocks(&c->train) ? 3
@@ -76,13 +77,12 @@ static void memory_config(const struct config *c, struct config *out)
 	                                : 6; /* where little is kept, the peak moves to the end of the
 	                                        warm-up as stages grow in number */
 	const int64_t stages = c->parallel.pipeline < usual ? c->parallel.pipeline : usual, chunks = grouped ? 2 : 1,
-		      repeats = part_repeats(c);
+		      repeats = part_repeats(v);
 	const int64_t groups = c->micro_batches / c->parallel.pipeline,
 		      least = grouped ? groups * stages : c->micro_batches; /* interleaved schedules go by groups of as
 	                                                                       many as there are stages */
-	pieces_block_config(c, 1, least < 2 * stages ? least : 2 * stages, out);
-	out->model.layers = (repeats < STEADY_REPEATS ? repeats : STEADY_REPEATS) * chunks * stages *
-	                    model_layer_order(&c->model).period;
+	pieces_block_config(v, 1, least < 2 * stages ? least : 2 * stages, out);
+	out->model.layers = (repeats < STEADY_REPEATS ? repeats : STEADY_REPEATS) * chunks * stages * v->order.period;
 	out->train.recompute_layers = c->train.recompute_layers > 0 ? out->model.layers : 0;
 	out->ranks = out->ranks / 2 * stages;
 	out->parallel.pipeline = stages;
@@ -97,13 +97,15 @@ static enum status measure_memory(struct evaluator *v, void *piece, struct error
 	struct short_run run;
 	if (!block)
 		return e->status;
-	memory_config(&v->plan, &v->small);
+	memory_config(v, &v->small);
 	enum status st = pieces_run_short(v, READ_MEMORY, &run, e);
+	const struct parallel *p = &v->small.parallel;
+	const int64_t repeats = v->small.model.layers / v->order.period / p->pipeline / p->virtual_stages;
 	for (int s = 0; s < END_COUNT && !st; s++) {
-		const double kept_B = peak_kept_B(&v->small, block, s, e);
+		const double kept_B = peak_kept_B(v, &v->small, block, s, repeats, e);
 		out->passing_B[s] = run.stage[s].peak_B - kept_B - run.stage[s].static_B;
 		if (s == END_FIRST)
-			out->in_flight = kept_B / in_flight_B(&v->small, block);
+			out->in_flight = kept_B / kept_of_B(block, END_FIRST, repeats);
 		st = kept_B < 0 ? e->status : ST_OK;
 	}
 	return st;
@@ -149,7 +151,7 @@ static enum status measure_data(struct evaluator *v, void *piece, struct error *
 	if (!block)
 		return e->status;
 	for (int i = 0; i < 2; i++) {
-		pieces_data_config(&v->plan, SHORTER + i, &v->small);
+		pieces_data_config(v, SHORTER + i, &v->small);
 		if (pieces_run_short(v, READ_MEMORY | READ_TIMES, &run[i], e))
 			return e->status;
 	}
@@ -184,9 +186,9 @@ struct static_pieces {
 	struct line of_B[END_COUNT];
 };
 
-static void static_config(const struct config *c, int64_t repeats, struct config *out)
+static void static_config(const struct evaluator *v, int64_t repeats, struct config *out)
 {
-	pieces_data_config(c, repeats, out);
+	pieces_data_config(v, repeats, out);
 	pieces_forget_micro_batch(out);
 }
 
@@ -195,7 +197,7 @@ static enum status measure_static(struct evaluator *v, void *piece, struct error
 	struct static_pieces *out = piece;
 	struct short_run run[2];
 	for (int i = 0; i < 2; i++) {
-		static_config(&v->plan, 1 + i, &v->small);
+		static_config(v, 1 + i, &v->small);
 		enum status st = pieces_run_short(v, READ_MEMORY, &run[i], e);
 		if (st)
 			return st;
@@ -220,10 +222,10 @@ static enum status find_static(struct evaluator *v, const struct block_pieces *b
 	struct error *e)
 {
 	const struct config *c = &v->plan;
-	const int64_t repeats = stage_repeats(c);
+	const int64_t repeats = stage_repeats(v);
 	const struct static_pieces *whole = NULL;
 	if (c->model.experts > 0) {
-		static_config(c, 1, &v->small);
+		static_config(v, 1, &v->small);
 		whole = evaluator_find_config(v, measure_static, sizeof *whole, e);
 		if (!whole)
 			return e->status;
@@ -244,11 +246,12 @@ static int64_t message_elements(const struct config *c)
  * have used it, and a stage that warms up hears nothing of that. Where little else is kept, the end of the warm-up is
  * the peak, and messages in flight beyond those of the short program add to it. With sequence parallelism they are too
  * small to move it. */
-static double unacknowledged_B(const struct config *c, const struct block_pieces *b, const struct memory_pieces *mem,
+static double unacknowledged_B(const struct evaluator *v, const struct block_pieces *b, const struct memory_pieces *mem,
 	double kept_B)
 {
+	const struct config *c = &v->plan;
 	const double more = train_reruns_blocks(&c->train) && !c->parallel.sequence_parallel
-	                            ? kept_B / in_flight_B(c, b) - mem->in_flight
+	                            ? kept_B / kept_of_B(b, END_FIRST, part_repeats(v)) - mem->in_flight
 	                            : 0;
 	return more > 0 ? more * (double)message_elements(c) * dtype_bytes(dtype_stored(c->train.dtype)) : 0;
 }
@@ -263,13 +266,12 @@ struct stage_holds {
 static void pipeline_memory(const struct evaluator *v, const struct block_pieces *b, const struct stage_holds *holds,
 	const struct memory_pieces *mem, const struct data_pieces *d, struct evaluation *out)
 {
-	const struct config *c = &v->plan;
-	const int64_t repeats = stage_repeats(c);
+	const int64_t repeats = stage_repeats(v);
 	double peak_B = 0;
 	for (int s = 0; s < END_COUNT; s++) {
 		double kept_B = holds->most_kept_B[s];
 		if (mem && s == END_FIRST)
-			kept_B += unacknowledged_B(c, b, mem, kept_B);
+			kept_B += unacknowledged_B(v, b, mem, kept_B);
 		peak_B = fmax(peak_B, fmax((mem ? mem->passing_B[s] : 0) + kept_B + holds->static_B[s],
 					      d ? line_at(d->least_B[s], repeats) : 0));
 	}
@@ -347,7 +349,7 @@ static enum status measure_walk(struct evaluator *v, void *piece, struct error *
 static const double *find_walk(struct evaluator *v, const struct block_pieces *b, struct error *e)
 {
 	const struct parallel *p = &v->plan.parallel;
-	const int64_t repeats = part_repeats(&v->plan);
+	const int64_t repeats = part_repeats(v);
 	struct pipeline *w = &v->walk;
 	memset(w, 0, sizeof *w);
 	w->shape.kind = p->schedule; /* member by member: padding is hashed too */
@@ -383,7 +385,7 @@ static void compose(const struct evaluator *v, const struct block_pieces *b, con
 {
 	const struct config *c = &v->plan;
 	const struct parallel *p = &c->parallel;
-	const int64_t repeats = stage_repeats(c), part = part_repeats(c), chunks = p->virtual_stages;
+	const int64_t repeats = stage_repeats(v), part = part_repeats(v), chunks = p->virtual_stages;
 	const double stages = (double)p->pipeline, scale = evaluator_scale(v), message_s = v->walk.message_s[0],
 		     host_s = (double)c->micro_batches * line_at(b->host_s, repeats),
 		     tax = v->rates.link_engines ? 0 : c->stack.overlap_tax;
@@ -420,19 +422,19 @@ enum status evaluate_pipeline(struct evaluator *v, struct evaluation *out, struc
 	if (!b || find_static(v, b, holds.static_B, e))
 		return e->status;
 	for (int s = 0; s < END_COUNT; s++)
-		if ((holds.most_kept_B[s] = peak_kept_B(&v->plan, b, s, e)) < 0)
+		if ((holds.most_kept_B[s] = peak_kept_B(v, &v->plan, b, s, part_repeats(v), e)) < 0)
 			return e->status;
 	pipeline_memory(v, b, &holds, NULL, NULL, out);
 	if (!out->fits)
 		return ST_OK;
-	memory_config(&v->plan, &v->small);
+	memory_config(v, &v->small);
 	const struct memory_pieces *mem = evaluator_find_config(v, measure_memory, sizeof *mem, e);
 	if (!mem)
 		return e->status;
 	pipeline_memory(v, b, &holds, mem, NULL, out);
 	if (!out->fits)
 		return ST_OK;
-	pieces_data_config(&v->plan, 1, &v->small);
+	pieces_data_config(v, 1, &v->small);
 	const struct data_pieces *d = evaluator_find_config(v, measure_data, sizeof *d, e);
 	if (!d)
 		return e->status;

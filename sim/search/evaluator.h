@@ -34,14 +34,32 @@ struct block_pieces {
 
 /* ---- the cache of pieces (sim/search/evaluate.c) ---- */
 
+/* Micro-batches of a part each in flight on the first or the last stage: how many of the parts between, and of the part
+ * with the table at that end. All that a peak depends on, member by member: padding is hashed too. */
+struct in_flight_key {
+	int64_t schedule, stages, chunks, micro_batches, expert_overlap, end;
+	double kept_B[2]; /* of a micro-batch and a part: a part between, the part with the table */
+};
+
+/* All pieces that were measured: open addressing, at most half full. */
+struct piece_table {
+	struct piece **at; /* owned, NULL: free */
+	size_t n, places;
+};
+
 struct evaluator {
 	const struct machine *m;
 	struct rates rates;   /* of m */
 	struct program shape; /* without roles: the costs of single messages are asked with it */
 	struct config plan;   /* resolved */
+	/* What follows from the plan's model alone: found once for all plans of the model (evaluator_know). */
+	struct model model;
+	struct layer_order order;
+	double parameters, expert_parameters;
 	struct config small;  /* the reduced config that a piece is measured on */
 	struct pipeline walk; /* the pipeline that is walked */
-	void *pieces;         /* a tree of all that were measured (tsearch) */
+	struct in_flight_key in_flight; /* the peak that is asked for */
+	struct piece_table pieces;
 	bool only_fold, exact_memory;
 };
 
@@ -53,9 +71,12 @@ typedef enum status piece_measure(struct evaluator *v, void *piece, struct error
  * not known. The evaluator owns it. NULL: failed, as e says. */
 const void *evaluator_find(struct evaluator *v, piece_measure *measure, size_t size, const void *of, size_t bytes,
 	struct error *e);
-/* The same of v->small, less the part of a config that serves messages alone. Keys that do not matter to a piece have
- * one fixed value there, so that equal bytes mean equal pieces. */
+/* The same of v->small, less what serves messages alone, and less the cluster, which all plans share. Keys that do not
+ * matter to a piece have one fixed value there, so that equal bytes mean equal pieces. */
 const void *evaluator_find_config(struct evaluator *v, piece_measure *measure, size_t size, struct error *e);
+
+/* Finds what follows from the model of v->plan, if that is another one than before. */
+void evaluator_know(struct evaluator *v);
 
 /* ---- short programs and their pieces (sim/search/pieces.c) ---- */
 
@@ -96,9 +117,9 @@ void pieces_forget_buckets(struct config *c);
 void pieces_forget_micro_batch(struct config *c);
 /* Returns the fewest replicas of a stage whose ranks can share its experts: 1 without experts. */
 int64_t pieces_replicas(const struct config *c);
-/* Fills the config of two stages without data parallelism, or with it. `repeats`: of the layers, on each stage. */
-void pieces_block_config(const struct config *c, int64_t repeats, int64_t micro_batches, struct config *out);
-void pieces_data_config(const struct config *c, int64_t repeats, struct config *out);
+/* Fills the config of v->plan on two stages without data parallelism, or with it. `repeats`: of the layers, on each stage. */
+void pieces_block_config(const struct evaluator *v, int64_t repeats, int64_t micro_batches, struct config *out);
+void pieces_data_config(const struct evaluator *v, int64_t repeats, struct config *out);
 /* Returns the block pieces of v->plan. NULL: failed, as e says. */
 const struct block_pieces *pieces_find_block(struct evaluator *v, struct error *e);
 
@@ -116,6 +137,6 @@ enum status evaluate_flat(struct evaluator *v, struct evaluation *out, struct er
 
 /* Returns the repeats of the shorter of the two programs that a plan without a pipeline is measured on. A plan of fewer
  * does not fold. */
-int64_t flat_repeats(const struct config *c);
+int64_t flat_repeats(const struct evaluator *v);
 
 #endif

@@ -318,13 +318,12 @@ static struct schedule_shape shape_of(const struct config *c)
 		p->expert_overlap};
 }
 
-static double pipeline_s(const struct config *c, const struct passes *layer, const struct passes *head,
-	const struct comm_bound *comm)
+static double pipeline_s(const struct config *c, const struct layer_order *o, const struct passes *layer,
+	const struct passes *head, const struct comm_bound *comm)
 {
 	const struct parallel *p = &c->parallel;
 	const bool parted = schedule_splits_backward(p->schedule) && p->pipeline > 1;
 	const struct schedule_shape shape = shape_of(c);
-	const struct layer_order o = model_layer_order(&c->model);
 	const int64_t head_at = stages_head(c);
 	const double micros = (double)c->micro_batches;
 	double before_s = 0, most_s = 0;
@@ -338,10 +337,10 @@ static double pipeline_s(const struct config *c, const struct passes *layer, con
 	for (int64_t s = 0; s < p->pipeline; s++) {
 		int64_t layers = 0, parts = 0;
 		for (int64_t chunk = 0; chunk < p->virtual_stages; chunk++) {
-			layers += part_layers(c, &o, s, chunk);
-			parts += p->pipeline > 1 && part_layers(c, &o, s, chunk) > 0;
+			layers += part_layers(c, o, s, chunk);
+			parts += p->pipeline > 1 && part_layers(c, o, s, chunk) > 0;
 		}
-		const int64_t begin = part_layers(c, &o, s, 0);
+		const int64_t begin = part_layers(c, o, s, 0);
 		const struct passes w = stage_work(layer, s == head_at ? head : NULL, layers, parts),
 				    first = stage_work(layer, NULL, begin, begin > 0);
 		most_s = fmax(most_s, before_s + passes_s(&w, micros, (double)schedule_weights_within(&shape, s)));
@@ -354,28 +353,27 @@ static double pipeline_s(const struct config *c, const struct passes *layer, con
 
 /* Returns the time in which the host thread of the longest stage launches its layers' passes. Each of its parts may
  * have period - 1 layers beside those that repeat. */
-static double host_s(const struct config *c, double layer_s)
+static double host_s(const struct config *c, const struct layer_order *o, double layer_s)
 {
-	const struct layer_order o = model_layer_order(&c->model);
-	const int64_t stages = c->parallel.pipeline, layers = (c->model.layers - o.leading + stages - 1) / stages,
-		      repeats = (layers - (c->parallel.virtual_stages - 1) * (o.period - 1)) / o.period;
+	const int64_t stages = c->parallel.pipeline, layers = (c->model.layers - o->leading + stages - 1) / stages,
+		      repeats = (layers - (c->parallel.virtual_stages - 1) * (o->period - 1)) / o->period;
 	return repeats > 0 ? (double)(repeats * c->micro_batches) * layer_s : 0;
 }
 
 /* Returns the least memory of the first stage. Its parts all count with the layers of its smallest one, and keep the
  * activations of as many micro-batches as the stage has in flight at once (step/schedule.h). */
-static double memory_B(const struct config *c, const struct machine *m, double kept_B, double static_B)
+static double memory_B(const struct config *c, const struct layer_order *o, const struct machine *m, double kept_B,
+	double static_B)
 {
 	const struct parallel *p = &c->parallel;
 	const struct schedule_shape shape = shape_of(c);
 	const struct mesh mesh = mesh_of(c);
 	const double chunks = (double)p->virtual_stages,
 		     in_flight = p->pipeline == 1 ? 1 : (double)schedule_first_in_flight(&shape) / chunks;
-	const struct layer_order o = model_layer_order(&c->model);
 	struct result_memory mem = {0};
-	double layers = (double)part_layers(c, &o, 0, 0);
+	double layers = (double)part_layers(c, o, 0, 0);
 	for (int64_t chunk = 1; chunk < p->virtual_stages; chunk++)
-		layers = fmin(layers, (double)part_layers(c, &o, 0, chunk));
+		layers = fmin(layers, (double)part_layers(c, o, 0, chunk));
 	summary_overhead(c, &mesh, m, &mem);
 	return layers * chunks * (static_B + in_flight * kept_B) + (double)mem.overhead_B;
 }
@@ -386,10 +384,11 @@ enum status lower_bound_of(struct evaluator *v, const struct config *c, struct p
 	const int64_t layers = c->model.layers, per = v->m->devices_per_node;
 	struct comm_bound comm = {.layer_s = 0};
 	*out = (struct plan_lower_bound){0};
-	const struct layer_order o = model_layer_order(&c->model);
+	v->plan = *c;
+	evaluator_know(v);
+	const struct layer_order o = v->order;
 	if (o.period == 0) /* nothing is bounded */
 		return ST_OK;
-	v->plan = *c;
 	const struct layer_bound *found = find_layer(v, c->train.recompute, e);
 	if (!found)
 		return e->status;
@@ -421,9 +420,9 @@ enum status lower_bound_of(struct evaluator *v, const struct config *c, struct p
 		comm.layer_s = comm.layer_again_s = 0;
 	else if (p->pipeline > 1) /* reduced once for all micro-batches, and gathered once where units stay whole */
 		comm.layer_again_s = p->reshard_after_forward ? comm.gather_s : 0;
-	const double devices_s = pipeline_s(c, &own.layer, &own.head, &comm) *
+	const double devices_s = pipeline_s(c, &o, &own.layer, &own.head, &comm) *
 	                         stragglers_slowdown(v->m, (c->ranks + per - 1) / per);
-	out->step_s = fmax(devices_s, host_s(c, own.host_s));
-	out->memory_B = memory_B(c, v->m, own.kept_B, comm.static_B);
+	out->step_s = fmax(devices_s, host_s(c, &o, own.host_s));
+	out->memory_B = memory_B(c, &o, v->m, own.kept_B, comm.static_B);
 	return ST_OK;
 }

@@ -11,9 +11,10 @@ struct line line_through(int64_t from, double a, double b) { return (struct line
 
 /* ---- short programs ---- */
 
-static void two_stages(const struct config *c, int64_t repeats, int64_t micro_batches, struct config *out)
+static void two_stages(const struct evaluator *v, int64_t repeats, int64_t micro_batches, struct config *out)
 {
-	const int64_t layers = 2 * repeats * model_layer_order(&c->model).period;
+	const struct config *c = &v->plan;
+	const int64_t layers = 2 * repeats * v->order.period;
 	*out = *c;
 	out->model.layers = layers;
 	out->model.first_dense_layers = 0;
@@ -49,9 +50,10 @@ int64_t pieces_replicas(const struct config *c)
 	return replicas;
 }
 
-void pieces_block_config(const struct config *c, int64_t repeats, int64_t micro_batches, struct config *out)
+void pieces_block_config(const struct evaluator *v, int64_t repeats, int64_t micro_batches, struct config *out)
 {
-	two_stages(c, repeats, micro_batches, out);
+	const struct config *c = &v->plan;
+	two_stages(v, repeats, micro_batches, out);
 	struct parallel *p = &out->parallel;
 	p->strategy = STRAT_NONE;
 	p->data = p->shard = pieces_replicas(c);
@@ -62,9 +64,10 @@ void pieces_block_config(const struct config *c, int64_t repeats, int64_t micro_
 	out->ranks = 2 * p->tensor * p->context * p->data;
 }
 
-void pieces_data_config(const struct config *c, int64_t repeats, struct config *out)
+void pieces_data_config(const struct evaluator *v, int64_t repeats, struct config *out)
 {
-	two_stages(c, repeats, 1, out);
+	const struct config *c = &v->plan;
+	two_stages(v, repeats, 1, out);
 	out->ranks = 2 * c->parallel.tensor * c->parallel.context * c->parallel.data;
 }
 
@@ -178,7 +181,7 @@ static enum status measure_times(struct evaluator *v, struct block_pieces *out, 
 	struct short_run run[2];
 	out->linear = true;
 	for (int i = 0; i < 2; i++) {
-		pieces_block_config(&v->plan, i + 1, SHORT_MICRO_BATCHES, &v->small);
+		pieces_block_config(v, i + 1, SHORT_MICRO_BATCHES, &v->small);
 		enum status st = pieces_run_short(v, READ_MEMORY | READ_TIMES, &run[i], e);
 		if (st)
 			return st;
@@ -205,7 +208,7 @@ static enum status measure_kept(struct evaluator *v, struct block_pieces *out, s
 	for (int n = 0; n <= STEADY_REPEATS; n++) {
 		struct short_run run[2];
 		for (int i = 0; i < 2; i++) {
-			pieces_block_config(&v->plan, n + 1, 2 + i, &v->small);
+			pieces_block_config(v, n + 1, 2 + i, &v->small);
 			enum status st = pieces_run_short(v, READ_MEMORY, &run[i], e);
 			if (st)
 				return st;
@@ -228,6 +231,6 @@ static enum status measure_block(struct evaluator *v, void *piece, struct error 
 
 const struct block_pieces *pieces_find_block(struct evaluator *v, struct error *e)
 {
-	pieces_block_config(&v->plan, 1, 1, &v->small);
+	pieces_block_config(v, 1, 1, &v->small);
 	return evaluator_find_config(v, measure_block, sizeof(struct block_pieces), e);
 }

@@ -1,6 +1,5 @@
 #include "sim/search/pipeline_walk.h"
 
-#include <math.h>
 #include <stdlib.h>
 
 struct stage {
@@ -23,6 +22,9 @@ static double *done_at(const struct walk *w, enum action_kind kind, int64_t part
 	return &w->done_s[((int64_t)kind * parts_of(w) + part) * w->p->shape.micro_batches + micro];
 }
 
+/* fmax minds NaN, which no time is, and is a call. */
+static double later(double a_s, double b_s) { return a_s > b_s ? a_s : b_s; }
+
 /* Ends the next action of stage i. Returns false while its input from another stage is not there yet. */
 static bool advance(struct walk *w, int64_t i)
 {
@@ -37,8 +39,8 @@ static bool advance(struct walk *w, int64_t i)
 		if (made_s < 0)
 			return false;
 		double *sent_s = &w->stage[sender].sent_s[a->kind];
-		*sent_s = fmax(fmax(made_s, s->before_s), *sent_s) + w->p->message_s[link];
-		start_s = fmax(start_s, *sent_s);
+		*sent_s = later(later(made_s, s->before_s), *sent_s) + w->p->message_s[link];
+		start_s = later(start_s, *sent_s);
 	}
 	const int place = part == 0 ? 0 : part == parts - 1 ? 2 : 1;
 	s->before_s = s->free_s;

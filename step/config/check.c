@@ -109,6 +109,8 @@ static enum status check_modules(const struct config *c, struct error *e)
 {
 	const struct train *t = &c->train;
 	const struct model *m = &c->model;
+	if (t->recompute_modules == AUTO) /* nearly always: the rules below are not asked in a search */
+		return ST_OK;
 	const struct layer_counts layers = model_layer_counts(m);
 	const bool plain = model_has_attention(m) && !m->post_norm && m->branch_norm == BRANCH_NORM_NONE &&
 	                   !m->parallel_residual && !m->adaptive_norm && !m->layer_pattern[0] &&
@@ -129,8 +131,6 @@ static enum status check_modules(const struct config *c, struct error *e)
 		{REC_OP, t->recompute_modules == REC_OP, "op to stand alone"},
 		{REC_OP, t->attention == ATT_FLASH, "train.attention flash"},
 		{REC_OP, t->offload != OFF_ACTIVATIONS, "activations that stay on the device (train.offload)"}};
-	if (t->recompute_modules == AUTO)
-		return ST_OK;
 	if (t->recompute != REC_SELECTIVE)
 		return config_error_key(c, KEY_train_recompute_modules, e, "not used unless recompute is selective");
 	for (size_t i = 0; i < COUNT(rules); i++)

@@ -11,8 +11,6 @@
 
 #define PARAMETERS_MAX 1e15
 
-static bool has_layers(const struct model *m, enum layer_kind k) { return model_layer_counts(m).of[k] > 0; }
-
 bool config_is_changed(const struct config *c, enum key_id id)
 {
 	if (!config_is_given(c, id)) /* nearly always: no struct config is cleared in a search */
@@ -118,7 +116,7 @@ static enum status check_pattern(const struct config *c, struct error *e)
 		return config_error(c, KEY_model_layers, e,
 			"%" PRId64 " are no whole number of layer_pattern's %" PRId64 " (nearest: %" PRId64 ")",
 			m->layers, n, m->layers > n ? m->layers / n * n : n);
-	if (has_layers(m, LAYER_EXPERTS) != (m->experts > 0))
+	if ((model_layer_counts(m).of[LAYER_EXPERTS] > 0) != (m->experts > 0))
 		return config_error_key(c, KEY_model_layer_pattern, e,
 			m->experts > 0 ? "needs a layer E, as experts are given" : "E needs model.experts");
 	struct config defaults = {0};
@@ -141,8 +139,9 @@ static enum status check_scans(const struct config *c, struct error *e)
 		KEY_model_ssm_groups, KEY_model_ssm_conv, KEY_model_ssm_chunk};
 	const struct model *m = &c->model;
 	char near[NEAREST_MAX];
-	const bool mamba = has_layers(m, LAYER_MAMBA) || has_layers(m, LAYER_PARALLEL),
-		   delta = has_layers(m, LAYER_DELTA), convolves = has_layers(m, LAYER_SHORT_CONV);
+	const struct layer_counts layers = model_layer_counts(m);
+	const bool mamba = layers.of[LAYER_MAMBA] + layers.of[LAYER_PARALLEL] > 0, delta = layers.of[LAYER_DELTA] > 0,
+		   convolves = layers.of[LAYER_SHORT_CONV] > 0;
 	for (size_t i = 0; i < COUNT(ids) && !mamba && !delta; i++)
 		if (config_is_changed(c, ids[i]) && !(ids[i] == KEY_model_ssm_conv && convolves))
 			return config_error_key(c, ids[i], e, "not used without layers %s (layer_pattern)",
