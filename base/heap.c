@@ -8,7 +8,7 @@
 void heap_keep_freed(void)
 {
 #ifdef M_TRIM_THRESHOLD
-	static const int block_B = 8 << 20, top_B = 32 << 20;
+	static const int block_B = 64 << 20, top_B = 256 << 20;
 	mallopt(M_MMAP_THRESHOLD, block_B);
 	mallopt(M_TRIM_THRESHOLD, top_B);
 #endif

@@ -17,23 +17,18 @@ struct life {
 static uint64_t aligned(uint64_t bytes) { return (bytes + LAYOUT_ALIGN - 1) / LAYOUT_ALIGN * LAYOUT_ALIGN; }
 
 /* Returns how many compute ops must have ended before op `id` has certainly ended; INT64_MAX when nothing on the
- * compute lane waits for it. */
+ * compute lane waits for it. Called for the ops in order: *knows is the first compute op that knew of the op before it
+ * on its lane, 0 at first. */
 static int64_t over_at(const struct role *r, const struct clocks *c, const uint32_t *compute, size_t n_compute,
-	uint32_t id)
+	uint32_t id, size_t *knows)
 {
 	enum lane lane = r->ops.at[id].lane;
 	uint32_t place = c->place.at[id];
 	if (lane == LANE_COMPUTE)
 		return (int64_t)place + 1;
-	size_t lo = 0, hi = n_compute; /* what compute ops know of a lane only grows */
-	while (lo < hi) {
-		size_t mid = (lo + hi) / 2;
-		if (c->at.at[compute[mid]].known[lane] > place)
-			hi = mid;
-		else
-			lo = mid + 1;
-	}
-	return lo == n_compute ? INT64_MAX : (int64_t)lo + 1;
+	while (*knows < n_compute && c->at.at[compute[*knows]].known[lane] <= place)
+		++*knows; /* what compute ops know of a lane only grows */
+	return *knows == n_compute ? INT64_MAX : (int64_t)*knows + 1;
 }
 
 static enum status find_lives(const struct role *r, struct life *life, struct error *e)
@@ -43,7 +38,7 @@ static enum status find_lives(const struct role *r, struct life *life, struct er
 	if (st)
 		return st;
 	uint32_t *compute = malloc((r->ops.n + 1) * sizeof *compute);
-	size_t n_compute = 0;
+	size_t n_compute = 0, knows[LANE_COUNT] = {0};
 	if (!compute) {
 		clocks_free(&c);
 		return error_nomem(e, "the memory plan");
@@ -58,7 +53,7 @@ static enum status find_lives(const struct role *r, struct life *life, struct er
 	}
 	for (size_t i = 0; i < r->ops.n; i++) {
 		const struct op *op = &r->ops.at[i];
-		const int64_t over = over_at(r, &c, compute, n_compute, (uint32_t)i);
+		const int64_t over = over_at(r, &c, compute, n_compute, (uint32_t)i, &knows[op->lane]);
 		const struct view *args = r->args.at ? &r->args.at[op->arg0] : NULL;
 		const int n_args = op_kind_info(op->kind)->n_args;
 		for (int a = 0; a < n_args; a++) {

@@ -48,10 +48,10 @@ static enum status check_span(const struct timeline *t, size_t i, struct error *
 	return ST_OK;
 }
 
-enum status timeline_check(const struct timeline *t, struct error *e)
+static enum status check_spans(const struct timeline *t, size_t from, size_t to, struct error *e)
 {
 	const struct span *last[LANE_COUNT] = {0};
-	for (size_t i = 0; i < t->spans.n; i++) {
+	for (size_t i = from; i < to; i++) {
 		const struct span *s = &t->spans.at[i];
 		if (check_span(t, i, e))
 			return ST_RUN;
@@ -63,6 +63,8 @@ enum status timeline_check(const struct timeline *t, struct error *e)
 	}
 	return ST_OK;
 }
+
+enum status timeline_check(const struct timeline *t, struct error *e) { return check_spans(t, 0, t->spans.n, e); }
 
 uint32_t timeline_critical_actor(const struct timeline *t)
 {
@@ -252,6 +254,20 @@ static enum status find_taken(const struct timeline *t, uint32_t actor, const st
 	return ST_OK;
 }
 
+/* Returns the first span of an actor, or of those behind it. */
+static size_t first_span(const struct timeline *t, uint32_t actor)
+{
+	size_t lo = 0, hi = t->spans.n;
+	while (lo < hi) {
+		const size_t mid = (lo + hi) / 2;
+		if (t->spans.at[mid].actor < actor)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
 enum status timeline_breakdown(const struct timeline *t, uint32_t actor, struct breakdown *out, struct error *e)
 {
 	return timeline_breakdown_shared(t, actor, NULL, out, e);
@@ -262,16 +278,18 @@ enum status timeline_breakdown_shared(const struct timeline *t, uint32_t actor, 
 {
 	*out = (struct breakdown){0};
 	struct taken taken = {0};
-	enum status st = timeline_check(t, e);
+	const size_t first = first_span(t, actor);
+	enum status st = check_spans(t, first, first_span(t, actor + 1), e);
+	if (!st && t->spans.n > 0)
+		st = check_span(t, t->spans.n - 1, e); /* no actor is out of range: they come in order */
+	if (!st && shared)
+		st = timeline_check(t, e);
 	if (!st && shared)
 		st = find_taken(t, actor, shared, &taken, e);
 	if (st) {
 		free(taken.edge_ps);
 		return st;
 	}
-	size_t first = 0;
-	while (first < t->spans.n && t->spans.at[first].actor < actor)
-		first++;
 	struct partition p = partition_of(t, actor, first, &taken);
 	free(taken.edge_ps);
 	out->step_s = (double)t->step_ps * S_PER_PS;

@@ -47,6 +47,7 @@ struct breakdown {
 	double class_s[CLASS_COUNT]; /* summed durations (moving time for collectives) */
 	int64_t class_n[CLASS_COUNT];
 };
+/* Fails as timeline_check does, of the actor's spans. */
 enum status timeline_breakdown(const struct timeline *t, uint32_t actor, struct breakdown *out, struct error *e);
 
 /* The same of ranks that share cores and take turns on them. A profile's times are those of all computing at once: an

@@ -16,7 +16,8 @@ enum slot_state {
 	SLOT_BLOCKED, /* on dependencies */
 	SLOT_ISSUING, /* due when its task is issued */
 	SLOT_WAITING, /* resident, on the other members of its join */
-	SLOT_MOVING   /* its leader is due when they end */
+	SLOT_MOVING,  /* its leader is due when they end */
+	SLOT_STATES
 };
 
 struct slot {
@@ -36,6 +37,11 @@ struct slot {
 	uint32_t heap_at; /* NONE: not due */
 	int64_t due_ps;
 	uint64_t sequence;
+};
+
+/* The lanes of an actor by the state of their slots, a bit a lane: most are empty or blocked at any instant. */
+struct lanes {
+	uint32_t in[SLOT_STATES];
 };
 
 struct task_state {
@@ -62,6 +68,7 @@ struct engine {
 	uint64_t sequence;
 	size_t ended;
 	struct slot *slots; /* actors x ENGINE_LANES */
+	struct lanes *lanes; /* by actor */
 	struct task_state *state;
 	struct join *joins;
 	uint32_t *lists; /* owns heap, due, changed and leaders, an entry a slot each */
@@ -144,6 +151,23 @@ static void mark_changed(struct engine *g, uint32_t actor)
 	g->changed[g->n_changed++] = actor;
 }
 
+static void set_state(struct engine *g, uint32_t slot, enum slot_state state)
+{
+	struct lanes *l = &g->lanes[slot / ENGINE_LANES];
+	const uint32_t lane = 1u << slot % ENGINE_LANES;
+	l->in[g->slots[slot].state] &= ~lane;
+	l->in[state] |= lane;
+	g->slots[slot].state = state;
+}
+
+/* Takes the lowest lane out of a set of them. */
+static uint32_t take_lane(uint32_t *lanes)
+{
+	const uint32_t lane = (uint32_t)__builtin_ctz(*lanes);
+	*lanes &= *lanes - 1;
+	return lane;
+}
+
 static void begin_moving(struct engine *g, uint32_t leader, int64_t alone_ps)
 {
 	struct slot *l = &g->slots[leader];
@@ -152,7 +176,7 @@ static void begin_moving(struct engine *g, uint32_t leader, int64_t alone_ps)
 	l->since_ps = g->now_ps;
 	for (uint32_t i = leader; i != NONE; i = g->slots[i].next_member) {
 		struct slot *s = &g->slots[i];
-		s->state = SLOT_MOVING;
+		set_state(g, i, SLOT_MOVING);
 		s->own_rate = 0;
 		g->times[s->task].move_ps = g->now_ps;
 		mark_changed(g, i / ENGINE_LANES);
@@ -171,7 +195,7 @@ static void start(struct engine *g, uint32_t slot)
 		return;
 	}
 	struct join *j = &g->joins[t->join];
-	s->state = SLOT_WAITING;
+	set_state(g, slot, SLOT_WAITING);
 	if (j->arrived++ == 0) {
 		j->leader = slot;
 	} else {
@@ -196,7 +220,7 @@ static void end(struct engine *g, uint32_t leader)
 		s->task = g->state[s->task].next_on_lane;
 		s->deps_ended = 0;
 		s->awaits = NONE;
-		s->state = s->task == NONE ? SLOT_EMPTY : SLOT_BLOCKED;
+		set_state(g, i, s->task == NONE ? SLOT_EMPTY : SLOT_BLOCKED);
 		mark_changed(g, i / ENGINE_LANES);
 	}
 }
@@ -229,9 +253,10 @@ static void release(struct engine *g, uint32_t slot)
  */
 static void advance(struct engine *g, uint32_t actor)
 {
-	for (uint32_t i = actor * ENGINE_LANES; i < (actor + 1) * ENGINE_LANES; i++) {
+	for (uint32_t blocked = g->lanes[actor].in[SLOT_BLOCKED]; blocked;) {
+		const uint32_t i = actor * ENGINE_LANES + take_lane(&blocked);
 		struct slot *s = &g->slots[i];
-		if (s->state != SLOT_BLOCKED || (s->awaits != NONE && !g->state[s->awaits].released))
+		if (s->awaits != NONE && !g->state[s->awaits].released)
 			continue;
 		const struct task *t = &g->tasks[s->task];
 		while (s->deps_ended < t->n_dep && g->state[g->deps[t->dep0 + s->deps_ended]].released)
@@ -248,7 +273,7 @@ static void advance(struct engine *g, uint32_t actor)
 		if (issued_ps <= g->now_ps) {
 			start(g, i);
 		} else {
-			s->state = SLOT_ISSUING;
+			set_state(g, i, SLOT_ISSUING);
 			schedule(g, i, issued_ps);
 		}
 	}
@@ -264,10 +289,10 @@ static void share(struct engine *g, uint32_t actor)
 	uint32_t who[ENGINE_LANES];
 	double rate[ENGINE_LANES] = {1}, polled = 0;
 	size_t n = 0;
-	for (uint32_t i = actor * ENGINE_LANES; i < (actor + 1) * ENGINE_LANES; i++) {
+	const struct lanes *lanes = &g->lanes[actor];
+	for (uint32_t here = lanes->in[SLOT_WAITING] | lanes->in[SLOT_MOVING]; here;) {
+		const uint32_t i = actor * ENGINE_LANES + take_lane(&here);
 		const enum slot_state state = g->slots[i].state;
-		if (state != SLOT_WAITING && state != SLOT_MOVING)
-			continue;
 		const struct activity *use = &g->tasks[g->slots[i].task].use;
 		if (use->beside > 0)
 			polled = fmax(polled, use->held);
@@ -384,7 +409,8 @@ static enum status set_up(struct engine *g, struct error *e)
 	g->joins = calloc(n, sizeof *g->joins);
 	g->lists = calloc(4 * slots, sizeof *g->lists);
 	g->is_changed = calloc(slots, sizeof *g->is_changed);
-	if (!g->slots || !g->state || !g->joins || !g->lists || !g->is_changed)
+	g->lanes = calloc(slots, sizeof *g->lanes);
+	if (!g->lanes || !g->slots || !g->state || !g->joins || !g->lists || !g->is_changed)
 		return error_nomem(e, "engine");
 	g->heap = g->lists;
 	g->due = g->heap + slots;
@@ -413,7 +439,7 @@ static enum status set_up(struct engine *g, struct error *e)
 		struct slot *s = &g->slots[g->tasks[i].actor * ENGINE_LANES + g->tasks[i].lane];
 		g->state[i].next_on_lane = s->task;
 		s->task = (uint32_t)i;
-		s->state = SLOT_BLOCKED;
+		set_state(g, (uint32_t)(s - g->slots), SLOT_BLOCKED);
 	}
 	return ST_OK;
 }
@@ -448,5 +474,6 @@ out:
 	free(g.joins);
 	free(g.lists);
 	free(g.is_changed);
+	free(g.lanes);
 	return st;
 }

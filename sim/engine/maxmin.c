@@ -5,6 +5,10 @@
 
 #define GROWING (-1.0)
 
+/* fmin and fmax mind NaN, which nothing here is, and are calls. */
+static double least(double a, double b) { return a < b ? a : b; }
+static double most(double a, double b) { return a > b ? a : b; }
+
 /* The activities that fill up together: all transfers that cores carry, or all others. */
 struct filling {
 	const struct activity *const *act;
@@ -44,7 +48,7 @@ static void levels_when_full(const struct filling *f, double level, double full_
 		}
 		/* The level never falls: where two resources fill at once, rounding may leave the second slightly over
 		 * its capacity. */
-		full_at[r] = slope > 0 ? fmax(level, (f->cap[r] - taken) / slope) : INFINITY;
+		full_at[r] = slope > 0 ? most(level, (f->cap[r] - taken) / slope) : INFINITY;
 	}
 }
 
@@ -64,17 +68,17 @@ static void fill(const struct filling *f, size_t growing)
 		levels_when_full(f, level, full_at);
 		level = INFINITY;
 		for (size_t r = 0; r < RES_COUNT; r++)
-			level = fmin(level, full_at[r]);
+			level = least(level, full_at[r]);
 		for (size_t i = 0; i < f->n; i++)
 			if (takes_part(f, i) && f->rate[i] < 0)
-				level = fmin(level, greatest(f, i) / weight(f, i));
+				level = least(level, greatest(f, i) / weight(f, i));
 		for (size_t i = 0; i < f->n; i++) {
 			if (!takes_part(f, i) || f->rate[i] >= 0)
 				continue;
 			if (greatest(f, i) / weight(f, i) <= level)
 				f->rate[i] = greatest(f, i); /* exactly: w x (1 / w) need not be 1 */
 			else if (meets_full(f, i, full_at, level))
-				f->rate[i] = fmin(greatest(f, i), weight(f, i) * level);
+				f->rate[i] = least(greatest(f, i), weight(f, i) * level);
 			else
 				continue;
 			growing--;

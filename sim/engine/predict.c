@@ -128,26 +128,44 @@ static enum status check_range(const struct role *role, const struct prices *pri
 
 static int64_t ps(double s) { return llround(s * PS_PER_S); }
 
+/* A price in picoseconds: alone on the host, on the compute lane and on any other lane of a device. */
+struct price_ps {
+	int64_t on_host, on_compute, on_device, issue, tile_overlap;
+};
+
+static struct price_ps price_ps_of(const struct op_cost *c, double slowdown, double slow)
+{
+	return (struct price_ps){ps(c->alone_s), ps(c->alone_s * slowdown * slow), ps(c->alone_s * slowdown),
+		ps(c->issue_s), ps(c->tile_overlap_s * slowdown)};
+}
+
 /* `slowdown` (stragglers_slowdown) lengthens all work of the device, `slow` its compute lane. Fills tile_overlap_ps
  * too, one entry an op of the role: the time beside products, 0 for most ops. */
-static void fill_tasks(const struct role *role, const struct prices *prices, double slowdown, double slow,
+static enum status fill_tasks(const struct role *role, const struct prices *prices, double slowdown, double slow,
 	int64_t *tile_overlap_ps, uint32_t actor, size_t first_task, size_t first_dep, struct task *tasks,
-	uint32_t *deps)
+	uint32_t *deps, struct error *e)
 {
+	struct price_ps *all = malloc((prices->different.n + 1) * sizeof *all);
+	if (!all)
+		return error_nomem(e, "simulation");
+	for (size_t k = 0; k < prices->different.n; k++)
+		all[k] = price_ps_of(&prices->different.at[k], slowdown, slow);
 	for (size_t i = 0; i < role->ops.n; i++) {
 		const struct op *op = &role->ops.at[i];
 		const struct op_cost *c = price_of(prices, i);
-		tile_overlap_ps[i] = ps(c->tile_overlap_s * slowdown);
+		const struct price_ps *x = &all[prices->of_op[i]];
+		tile_overlap_ps[i] = x->tile_overlap;
 		const int64_t tail_ps = tile_overlap_is_tail(op) ? tile_overlap_ps[i] : 0;
 		tasks[first_task + i] = (struct task){
 			.actor = actor,
 			.lane = op->lane,
 			.holds = c->holds,
-			.alone_ps = ps(op_on_host(op) ? c->alone_s
-						      : c->alone_s * slowdown * (op->lane == LANE_COMPUTE ? slow : 1)) -
+			.alone_ps = (op_on_host(op)              ? x->on_host
+				     : op->lane == LANE_COMPUTE ? x->on_compute
+								: x->on_device) -
 		                    (tile_overlap_ps[i] - tail_ps),
 			.tail_ps = tail_ps,
-			.issue_ps = ps(c->issue_s),
+			.issue_ps = x->issue,
 			.join = NO_JOIN,
 			.dep0 = (uint32_t)first_dep + op->dep0,
 			.n_dep = op->n_dep,
@@ -159,6 +177,8 @@ static void fill_tasks(const struct role *role, const struct prices *prices, dou
 	}
 	for (size_t i = 0; i < role->deps.n; i++)
 		deps[first_dep + i] = (uint32_t)first_task + role->deps.at[i];
+	free(all);
+	return ST_OK;
 }
 
 static enum status fill_timeline(const struct program *p, const size_t *first_task, const struct task_time *times,
@@ -308,19 +328,19 @@ static enum status simulate(const struct program *p, const struct rates *rates, 
 		n_deps += p->roles[r].deps.n;
 	}
 	size_t n = first_task[p->n_roles];
-	struct task *tasks = calloc(n + 1, sizeof *tasks);
-	struct task_time *times = calloc(n + 1, sizeof *times);
-	uint32_t *deps = calloc(n_deps + 1, sizeof *deps);
-	int64_t *tile_overlap_ps = calloc(n + 1, sizeof *tile_overlap_ps);
+	struct task *tasks = malloc((n + 1) * sizeof *tasks);
+	struct task_time *times = malloc((n + 1) * sizeof *times);
+	uint32_t *deps = malloc((n_deps + 1) * sizeof *deps);
+	int64_t *tile_overlap_ps = malloc((n + 1) * sizeof *tile_overlap_ps);
 	const double slowdown = stragglers_slowdown(rates->machine, rates->nodes);
 	if (!tasks || !times || !deps || !tile_overlap_ps || n > INT32_MAX || n_deps > INT32_MAX) {
 		st = error_nomem(e, "simulation");
 		goto out;
 	}
-	for (size_t r = 0, first_dep = 0; r < p->n_roles; first_dep += p->roles[r++].deps.n) {
-		fill_tasks(&p->roles[r], &prices[r], slowdown, stragglers_role_factor(p, r, rates->machine),
-			&tile_overlap_ps[first_task[r]], (uint32_t)r, first_task[r], first_dep, tasks, deps);
-	}
+	for (size_t r = 0, first_dep = 0; r < p->n_roles; first_dep += p->roles[r++].deps.n)
+		if ((st = fill_tasks(&p->roles[r], &prices[r], slowdown, stragglers_role_factor(p, r, rates->machine),
+			     &tile_overlap_ps[first_task[r]], (uint32_t)r, first_task[r], first_dep, tasks, deps, e)))
+			goto out;
 	if (p->config.train.cuda_graph && !rates->is_host) /* launched once a step */
 		start_ahead(first_task, p->n_roles, -ps(rates->launch_s), tasks);
 	if ((st = set_joins(p, tasks, first_task, e)) || (st = set_message_joins(p, tasks, first_task, e)) ||

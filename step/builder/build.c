@@ -19,9 +19,7 @@ static void fail_nomem(struct builder *b) { build_nomem(b, "the step program"); 
 int32_t build_buffer(struct builder *b, enum component comp, enum dtype dt, int64_t elements, bool persistent)
 {
 	struct buffer buf = {comp, dt, (uint64_t)((double)elements * dtype_bytes(dt) + 0.5), persistent, false};
-	struct usage use = {.writer = NONE};
-	for (int l = 0; l < LANE_COUNT; l++)
-		use.reader[l] = NONE;
+	const struct usage use = {.writer = NONE};
 	if (b->st || !vec_push(&b->r->buffers, buf) || !vec_push(&b->usage, use)) {
 		fail_nomem(b);
 		return NONE;
@@ -135,8 +133,8 @@ static size_t hazards(const struct builder *b, const struct op *op, const struct
 		if (u->writer != NONE)
 			out[n++] = u->writer;
 		if (op_access(op, i) & ACC_W)
-			for (int l = 0; l < LANE_COUNT; l++)
-				if (u->reader[l] != NONE)
+			for (int l = 0; u->readers >> l; l++)
+				if (u->readers >> l & 1)
 					out[n++] = u->reader[l];
 	}
 	return n;
@@ -163,10 +161,10 @@ static void record_use(struct builder *b, const struct op *op, const struct view
 		struct usage *u = &b->usage.at[args[i].buffer];
 		if (op_access(op, i) & ACC_W) {
 			u->writer = id;
-			for (int l = 0; l < LANE_COUNT; l++)
-				u->reader[l] = NONE;
+			u->readers = 0;
 		} else if (u->writer != id) {
 			u->reader[op->lane] = id;
+			u->readers |= 1u << op->lane;
 		}
 	}
 }
@@ -359,13 +357,32 @@ static void build_step(struct builder *b)
 	feed_end(b);
 }
 
+#define RESERVE_MORE 8 /* one in so many more, for the embedding or the head */
+
+/* Makes room for about as many ops and buffers as the stage before has: most stages are alike, and vectors that grow
+ * copy all that they hold. */
+static void reserve_as(struct builder *b, const struct role *before)
+{
+	struct role *r = b->r;
+	const size_t ops = before->ops.n + before->ops.n / RESERVE_MORE,
+		     buffers = before->buffers.n + before->buffers.n / RESERVE_MORE;
+	if (!vec_reserve(&r->ops, ops) || !vec_reserve(&r->deps, before->deps.n + before->deps.n / RESERVE_MORE) ||
+		!vec_reserve(&r->args, before->args.n + before->args.n / RESERVE_MORE) ||
+		!vec_reserve(&r->buffers, buffers) || !vec_reserve(&b->usage, buffers) ||
+		!vec_reserve(&b->clocks.at, ops) || !vec_reserve(&b->clocks.place, ops))
+		fail_nomem(b);
+}
+
 static enum status build_role(struct program *p, int64_t stage, void (*build)(struct builder *), struct error *e)
 {
 	struct builder b;
 	p->roles[stage].ranks = p->mesh.ranks / p->mesh.size[DIM_PP];
 	p->roles[stage].representative = mesh_member(&p->mesh, 0, DIM_PP, stage);
-	if (!builder_init(&b, &p->config, p, stage, e))
+	if (!builder_init(&b, &p->config, p, stage, e)) {
+		if (stage > 0)
+			reserve_as(&b, &p->roles[stage - 1]);
 		build(&b);
+	}
 	builder_free(&b);
 	return b.st;
 }

@@ -14,7 +14,9 @@
 
 /* The ops that touched a buffer last: its writer, and the latest reader since then on each lane. */
 struct usage {
-	int32_t writer, reader[LANE_COUNT];
+	int32_t writer;
+	uint32_t readers; /* 1 << lane, of those whose `reader` counts */
+	int32_t reader[LANE_COUNT];
 };
 
 /* Buffers that an MLP's forward pass keeps for its backward pass. */
