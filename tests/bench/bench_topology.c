@@ -1,5 +1,5 @@
 /* Figures of the topology: building a cluster of 1,024 hosts with 8 GPUs each, the groups of every mesh of powers of
- * two on it, and routes between random devices. */
+ * two on it, and routes between random devices; the same groups on two hosts that are each a torus of 1,024 chips. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "topology/graph/group.h"
 #include "topology/graph/rates.h"
+#include "topology/machine.h"
 
 #define HOSTS 1024
 #define GPUS 8
@@ -104,11 +105,35 @@ static int run(const char *what, int nvswitch, enum unlike unlike)
 	return failed;
 }
 
+/* As a synthetic line says it. CPU time hardly differs from this: one thread works. */
+static int run_torus(void)
+{
+	struct error e = {0};
+	struct machine m;
+	double begin_s = clock_s();
+	int failed = machine_load("node:2 gpu:1024 tpu-v6e torus nic:512x200Gb", 2, 0, &m, &e) != ST_OK, meshes = 0;
+	double built_s = clock_s();
+	const int64_t chips = 2048;
+	for (int64_t size = 2; size <= chips && !failed; size *= 2)
+		for (int64_t stride = 1; size * stride <= chips && !failed; stride *= 2, meshes++) {
+			struct group g;
+			failed = machine_group(&m, size, stride, &g, &e) != ST_OK;
+		}
+	if (failed)
+		fprintf(stderr, "two tori: %s\n", e.text);
+	else
+		printf("topology: 2 hosts, each a torus of 1,024    build %.1f ms, %d meshes %.1f ms\n",
+			1e3 * (built_s - begin_s), meshes, 1e3 * (clock_s() - built_s));
+	machine_free(&m);
+	return failed;
+}
+
 int main(void)
 {
 	int failed = run("1,024 equal hosts, NVLink switch", 1, ALIKE);
 	failed |= run("1,024 equal hosts, PCIe", 0, ALIKE);
 	failed |= run("1,024 hosts of other clocks, PCIe", 0, IN_CLOCKS);
 	failed |= run("1,024 hosts of other links, PCIe", 0, IN_LINKS);
+	failed |= run_torus();
 	return failed;
 }
