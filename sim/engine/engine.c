@@ -67,7 +67,7 @@ struct engine {
 	int64_t now_ps;
 	uint64_t sequence;
 	size_t ended;
-	struct slot *slots; /* actors x ENGINE_LANES */
+	struct slot *slots;  /* actors x ENGINE_LANES */
 	struct lanes *lanes; /* by actor */
 	struct task_state *state;
 	struct join *joins;

@@ -160,9 +160,9 @@ static enum status fill_tasks(const struct role *role, const struct prices *pric
 			.actor = actor,
 			.lane = op->lane,
 			.holds = c->holds,
-			.alone_ps = (op_on_host(op)              ? x->on_host
-				     : op->lane == LANE_COMPUTE ? x->on_compute
-								: x->on_device) -
+			.alone_ps = (op_on_host(op)                    ? x->on_host
+					    : op->lane == LANE_COMPUTE ? x->on_compute
+								       : x->on_device) -
 		                    (tile_overlap_ps[i] - tail_ps),
 			.tail_ps = tail_ps,
 			.issue_ps = x->issue,

@@ -34,8 +34,8 @@ struct block_pieces {
 
 /* ---- the cache of pieces (sim/search/evaluate.c) ---- */
 
-/* Micro-batches of a part each in flight on the first or the last stage: how many of the parts between, and of the part
- * with the table at that end. All that a peak depends on, member by member: padding is hashed too. */
+/* All that the peak of micro-batches in flight on a plan's first or last stage (`end`) depends on. Words alone: padding
+ * would be hashed too. */
 struct in_flight_key {
 	int64_t schedule, stages, chunks, micro_batches, expert_overlap, end;
 	double kept_B[2]; /* of a micro-batch and a part: a part between, the part with the table */
@@ -56,8 +56,8 @@ struct evaluator {
 	struct model model;
 	struct layer_order order;
 	double parameters, expert_parameters;
-	struct config small;  /* the reduced config that a piece is measured on */
-	struct pipeline walk; /* the pipeline that is walked */
+	struct config small;            /* the reduced config that a piece is measured on */
+	struct pipeline walk;           /* the pipeline that is walked */
 	struct in_flight_key in_flight; /* the peak that is asked for */
 	struct piece_table pieces;
 	bool only_fold, exact_memory;
@@ -117,7 +117,8 @@ void pieces_forget_buckets(struct config *c);
 void pieces_forget_micro_batch(struct config *c);
 /* Returns the fewest replicas of a stage whose ranks can share its experts: 1 without experts. */
 int64_t pieces_replicas(const struct config *c);
-/* Fills the config of v->plan on two stages without data parallelism, or with it. `repeats`: of the layers, on each stage. */
+/* Fills the config of v->plan on two stages without data parallelism, or with it. `repeats`: of the layers, on each
+ * stage. */
 void pieces_block_config(const struct evaluator *v, int64_t repeats, int64_t micro_batches, struct config *out);
 void pieces_data_config(const struct evaluator *v, int64_t repeats, struct config *out);
 /* Returns the block pieces of v->plan. NULL: failed, as e says. */

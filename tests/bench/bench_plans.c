@@ -209,7 +209,7 @@ static int bench_plans(void)
 	       "illegal, %lld too large for memory, %lld timed (%lld of them predicted, not folded)\n",
 		(long long)counts.plans, lasted_s, (long long)counts.illegal, (long long)counts.too_large,
 		(long long)counts.timed, (long long)counts.predicted);
-	int missed = verdict("  plans evaluated", (double)(counts.plans - counts.illegal) / lasted_s, 20000, 0,
+	int missed = verdict("  plans evaluated", (double)(counts.plans - counts.illegal) / lasted_s, 30000, 0,
 		"a second");
 	printf("  of them timed: %.0f a second\n", (double)counts.timed / lasted_s);
 	return missed;
@@ -218,7 +218,7 @@ static int bench_plans(void)
 /* The whole search: all keys free. CPU time of all its threads. */
 static int bench_search(void)
 {
-	enum { GPUS = 256, SECONDS = 3, CORES = 2 };
+	enum { GPUS = 256, SECONDS = 5 /* of CPU */, CORES = 2 };
 	struct config *c = malloc(sizeof *c);
 	struct search_result *r = malloc(sizeof *r);
 	struct machine m;
@@ -244,7 +244,7 @@ static int bench_search(void)
 	machine_free(&m);
 	free(r);
 	free(c);
-	return verdict("  CPU time", lasted_s, SECONDS * CORES, 1, "s");
+	return verdict("  CPU time", lasted_s, SECONDS, 1, "s");
 }
 
 /* ---- one collective ---- */

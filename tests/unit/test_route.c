@@ -185,6 +185,52 @@ static void test_choice(void)
 	graph_destroy(g);
 }
 
+/* What is asked of a NIC alone is what its route and its links say. */
+static void test_nics(void)
+{
+	struct graph *g = levels();
+	struct router *r = router_create(g);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(r);
+	for (size_t n = 0; n < g->nic.n; n++) {
+		const int32_t port = router_port(r, g->nic.at[n]);
+		CU_ASSERT_FATAL(port >= 0);
+		CU_ASSERT_EQUAL(g->link.at[port].kind, LINK_NETWORK);
+		CU_ASSERT(g->link.at[port].a == g->nic.at[n] || g->link.at[port].b == g->nic.at[n]);
+		for (size_t i = 0; i < g->gpu.n; i++)
+			CU_ASSERT_EQUAL(router_level_of_nic(r, g->gpu.at[i], g->nic.at[n]),
+				route(g, g->gpu.at[i], g->nic.at[n]).level);
+	}
+	const int32_t lone = rig_vertex(g, VERTEX_NIC);
+	router_destroy(r);
+	r = router_create(g);
+	CU_ASSERT_EQUAL(router_port(r, lone), -1);
+	CU_ASSERT_EQUAL(router_level_of_nic(r, g->gpu.at[0], lone), ROUTE_LEVELS);
+	router_destroy(r);
+	graph_destroy(g);
+}
+
+/* A torus of SIDE x SIDE chips: the nearest way is as long as the distance along rows and along columns, and no vertex
+ * that was reached by a longer way first keeps it. */
+static void test_torus(void)
+{
+	enum { SIDE = 9 };
+	struct graph *g = graph_create(SAID_BY_LINE);
+	g->torus = true;
+	for (int i = 0; i < SIDE * SIDE; i++)
+		rig_vertex(g, VERTEX_GPU);
+	for (int i = 0; i < SIDE * SIDE; i++) {
+		const int row = i / SIDE, column = i % SIDE;
+		rig_link(g, i, row * SIDE + (column + 1) % SIDE, LINK_NVLINK, 1, rate_nvlink(90));
+		rig_link(g, i, (row + 1) % SIDE * SIDE + column, LINK_NVLINK, 1, rate_nvlink(90));
+	}
+	for (int to = 1; to < SIDE * SIDE; to++) {
+		const int down = to / SIDE, right = to % SIDE,
+			  hops = (down <= SIDE / 2 ? down : SIDE - down) + (right <= SIDE / 2 ? right : SIDE - right);
+		CU_ASSERT_EQUAL(route(g, 0, to).n, hops);
+	}
+	graph_destroy(g);
+}
+
 static void test_none(void)
 {
 	struct graph *g = graph_create(SAID_BY_LINE);
@@ -209,4 +255,4 @@ static void test_none(void)
 }
 
 UNIT_MAIN("route", {"words", test_words}, {"levels of words", test_levels}, {"routes", test_routes},
-	{"choice", test_choice}, {"none", test_none})
+	{"choice", test_choice}, {"NICs", test_nics}, {"torus", test_torus}, {"none", test_none})

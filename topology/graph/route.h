@@ -46,7 +46,8 @@ struct router;
 struct router *router_create(const struct graph *g); /* NULL when out of memory */
 void router_destroy(struct router *r);               /* NULL-safe */
 enum status router_route(struct router *r, int32_t from, int32_t to, struct route *out, struct error *e);
-/* Returns the level of the route from a GPU to a NIC, sooner than the route itself; ROUTE_LEVELS where there is none. */
+/* Returns the level of the route from a GPU to a NIC, sooner than the route itself; ROUTE_LEVELS where there is none.
+ */
 enum route_level router_level_of_nic(struct router *r, int32_t gpu, int32_t nic);
 int32_t router_port(const struct router *r, int32_t nic); /* the NIC's link to the network, -1: none */
 enum status router_word(struct router *r, int32_t a, int32_t b, char out[GRAPH_WORD], struct error *e);
