@@ -213,13 +213,18 @@ No GPU was at hand: all GPU runs below were made by others.
 
 ## What to expect of a run of your own
 
-No constant was ever fitted to these runs. But some choices were made with their errors in view:
-traffic of compiled PyTorch, products of B200, B300, GB200, L40, GH200 and TPUs, fp32 on a V100,
-whose time of a step XLA takes, what its collectives cost on GPUs and TPUs, whose host time of an op
-Megatron and eager PyTorch take, words of software, gradients and losses of NVIDIA's recipes,
-formats of gradients under Megatron-Core, DeepEP's exchanges, launches of experts, sums of adapters
-and softmax under autocast in eager PyTorch, attention under a padding mask. `first` is the blind
-figure.
+No constant was ever fitted to these runs, and `first` is the blind figure. But some choices were
+made with their errors in view:
+
+- devices: products of B200, B300, GB200, L40, GH200 and TPUs, fp32 on a V100, products of 16 bits
+  whose rows are not aligned;
+- PyTorch: traffic of its compiled stacks; of eager ones sums of adapters, and softmax under
+  autocast; updates on the host's cores;
+- XLA: which stack's time of a step it takes, what its collectives cost on GPUs and TPUs;
+- Megatron: which stack's host time of an op it and eager PyTorch take, gradients and losses of
+  NVIDIA's recipes, formats of gradients under Megatron-Core;
+- experts: DeepEP's exchanges, launches of their products;
+- all: attention under a padding mask, words of software.
 
 These runs fix four widths of intervals, in log, so `inside` is no blind figure. `without one` is
 what they are without one source (`scripts/widths.py`). `held out` are the runs inside, and `half
