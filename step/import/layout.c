@@ -15,18 +15,21 @@
 #define PARTS_MOST 1024
 #define NESTED 8
 #define TIMES_MOST 10000
+#define LETTERS_MOST 100000 /* with repetitions, which multiply where they stand in each other */
 
 struct layout {
 	const char *at;
 	int64_t layers[PARTS_MOST];
 	size_t parts;               /* so far, the present one included */
 	size_t head_part, mtp_part; /* + 1; 0: none yet */
+	int64_t letters;            /* read so far */
 	bool good;
 };
 
 static void letter(struct layout *l, char c)
 {
 	const bool more = l->parts < PARTS_MOST;
+	l->good &= ++l->letters <= LETTERS_MOST;
 	switch (c) {
 	case 't': l->layers[l->parts - 1]++; break;
 	case '|':
@@ -58,6 +61,7 @@ static long times(struct layout *l)
 /* Reads up to the end of the text, or of a pair of parentheses. */
 static void sequence(struct layout *l, int depth)
 {
+	l->good &= ++l->letters <= LETTERS_MOST; /* an empty pair counts, too */
 	while (*l->at && *l->at != ')' && l->good) {
 		const char *from = l->at, c = *l->at++;
 		l->good &= depth < NESTED;

@@ -297,7 +297,7 @@ static void test_megatron_layers(void)
 	import_free(&im);
 	/* the loss, or blocks that predict, apart from the last layers; what is no layout */
 	static const char *const others[] = {"Ett|ttL|t", "Et|m|tL", "Et|(tt|*2L", "Et|t*0L", "tE|tL", "Ettt", "Ex|tL",
-		"Et|t*99999L"};
+		"Et|t*99999L", "Et|(((t*999)*999)*999)*999L", "Et|(((()*999)*999)*999)*999tL"};
 	for (size_t i = 0; i < COUNT(others); i++) {
 		char text[256];
 		snprintf(text, sizeof text,
@@ -452,6 +452,9 @@ static void test_llama_factory(void)
 	check(KEY_train_recompute, "none");
 	check(KEY_train_micro_batch, "8");
 	check(KEY_model_seq_len, "2048");
+	import_free(&im);
+	take("model_name_or_path: Qwen/Qwen2.5-7B\nstage: sft\ncutoff_len: 1024\n", "llama-factory");
+	check(KEY_train_lora_rank, "8"); /* an adapter is the default */
 	import_free(&im);
 }
 
