@@ -18,7 +18,8 @@ static const struct framework *find(const struct frameworks *f, const char *word
 {
 	const struct framework *best = NULL;
 	for (size_t i = 0; i < f->name.n; i++) {
-		if (strcmp(f->name.at[i].name, word) == 0) { /* pytorch-fsdp is a file, whatever PyTorch FSDP is */
+		if (strcmp(f->name.at[i].name, word) == 0 && strlen(word) >= *most) {
+			/* pytorch-fsdp is a file, whatever PyTorch FSDP is */
 			*most = strlen(word);
 			return &f->name.at[i];
 		}

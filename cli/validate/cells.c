@@ -309,7 +309,8 @@ static const struct {
 
 #define CELL 96
 #define WORDS_MAX 64
-static_assert(COUNT(dtypes) <= WORDS_MAX && COUNT(attentions) <= WORDS_MAX, "the longest lists");
+static_assert(COUNT(shardings) <= WORDS_MAX && COUNT(dtypes) <= WORDS_MAX && COUNT(attentions) <= WORDS_MAX,
+	"the longest lists");
 
 static bool means_same(const struct meaning *a, const struct meaning *b)
 {

@@ -29,7 +29,7 @@ static void check(const double time_s[ROUNDS], const double others[ROUNDS], bool
 	calibration_rounds_free(&r);
 }
 
-/* The mean of undisturbed times: of 4, 5, 6, 7, 8 it is 6, of 4, 6, 8 too. Of what may be disturbed the 25th
+/* The median of undisturbed times: of 4, 5, 6, 7, 8 it is 6, of 4, 6, 8 too. Of what may be disturbed the 25th
  * percentile: of 4, 6, 8 it is 5, of two times a quarter of the way. */
 static void test_kept(void)
 {

@@ -145,9 +145,10 @@ static void test_bubble(void)
 
 /* Three ranks of a host of one core, and one of another; all run three ops, of which the second is a collective that
  * waits for the first, and the third for both. While rank 1 computes, or could if it had the core, rank 0 can do
- * nothing else: that is compute. On two cores it is so only while both others are at it. rank 0    0----100 comm 100 ..
- * 140 ======= 200          its last op is ready at 200 and runs 230--240 rank 1    ready until 110 ------ 150   155=160
- * ready until 170--180 rank 2                                175 ------ 220 */
+ * nothing else: that is compute. On two cores it is so only while both others are at it.
+ *
+ * Rank 0 computes from 0 to 100, its collective moves from 140 to 200, and its last op, which is ready then, runs from
+ * 230 to 240. Rank 1 computes from 110 to 150 and from 170 to 180, rank 2 from 175 to 220. */
 static void test_shared_cores(void)
 {
 	struct span s[12] = {
