@@ -79,7 +79,10 @@ static enum status is_sqlite(const char *path, bool *out, struct error *e)
 	if (!f)
 		return error_set(e, ST_INPUT, "cannot read %s: %s", path, strerror(errno));
 	size_t n = fread(begin, 1, sizeof begin, f);
+	const int failed = ferror(f) ? errno : 0;
 	fclose(f);
+	if (failed)
+		return error_set(e, ST_INPUT, "cannot read %s: %s", path, strerror(failed));
 	*out = n == sizeof begin && memcmp(begin, magic, sizeof magic) == 0;
 	return ST_OK;
 }
