@@ -173,6 +173,91 @@ static void test_plans(void)
 	CU_ASSERT_TRUE(unusual_step <= UNUSUAL_MOST);
 }
 
+/* ---- keys of which each changes what a block has, keeps or sends ---- */
+
+#define WAYS 120
+
+static const char *const blocks[] = {
+	/* experts of narrower rows, as in Nemotron 3 */
+	"layers: 16, hidden: 4096, heads: 32, kv_heads: 8, ffn_hidden: 14336, vocab: 32000, seq_len: 4096, mlp: "
+	"swiglu, norm: rmsnorm, position: rope, bias: false, tied_embeddings: false, experts: 16, "
+	"experts_per_token: 4, moe_ffn_hidden: 2048, moe_latent: 1024",
+	"layers: 16, hidden: 2048, heads: 16, kv_heads: 4, ffn_hidden: 4096, vocab: 65536, seq_len: 4096, mlp: "
+	"swiglu, norm: rmsnorm, position: rope, bias: false, tied_embeddings: false, experts: 32, "
+	"experts_per_token: 8, moe_ffn_hidden: 768, shared_experts: 1",
+	/* Mamba, MLP and attention in turn, as in Nemotron-H */
+	"layers: 32, hidden: 4096, heads: 32, kv_heads: 8, head_dim: 128, ffn_hidden: 16384, vocab: 131072, "
+	"seq_len: 4096, mlp: squared_relu, norm: rmsnorm, position: none, bias: false, tied_embeddings: false, "
+	"layer_pattern: 'M-*-', ssm_state: 128, ssm_heads: 128, ssm_groups: 8, ssm_chunk: 128",
+	/* gated delta rules and experts, as in Qwen3-Next */
+	"layers: 32, hidden: 2048, heads: 16, kv_heads: 8, head_dim: 128, ffn_hidden: 4096, vocab: 65536, "
+	"seq_len: 4096, mlp: swiglu, norm: rmsnorm, position: rope, bias: false, tied_embeddings: false, "
+	"experts: 32, experts_per_token: 8, moe_ffn_hidden: 512, shared_experts: 1, layer_pattern: 'GE*E', "
+	"ssm_state: 128, ssm_heads: 32, ssm_head_dim: 128, ssm_groups: 16",
+	/* with the ends as layers: 32 */
+	"layers: 30, hidden: 4096, heads: 32, vocab: 51200, seq_len: 2048"};
+
+static bool is_taken(const char *text, int64_t ranks)
+{
+	struct config *c = malloc(sizeof *c);
+	struct error e = {0};
+	const bool good = c && !config_parse(text, strlen(text), "plan", NULL, 0, c, &e) &&
+	                  !config_resolve(c, ranks, &e);
+	free(c);
+	return good;
+}
+
+/* Draws until a plan is taken: not all keys go with all others. */
+static void further_plan(char *text, size_t size, int64_t *ranks)
+{
+	static const char *const gates[] = {"auto", "result", "activation"}, *const ends[] = {"none", "both", "head"},
+				 *const schedules[] = {"1f1b", "interleaved"},
+				 *const strategies[] = {"ddp", "zero1", "fsdp"};
+	do {
+		const unsigned block = random_below(COUNT(blocks)), experts = strstr(blocks[block], "experts") != NULL,
+			       tensor = 1u << random_below(3), pipeline = 1u << random_below(3),
+			       data = 1u << random_below(3), schedule = pipeline > 1 ? random_below(2) : 0;
+		char own[64] = "";
+		if (experts)
+			snprintf(own, sizeof own, ", expert_gates: %s", gates[random_below(3)]);
+		*ranks = (int64_t)tensor * pipeline * data;
+		snprintf(text, size,
+			"model: {%s}\n"
+			"train: {stack: %s, dtype: bf16, micro_batch: 4, global_batch: %u, recompute: %s, "
+			"act_input_dtype: %s%s}\n"
+			"parallel: {strategy: %s, data: %u, tensor: %u, sequence_parallel: %s, pipeline: %u, "
+			"virtual_stages: %u, schedule: %s, count_ends: %s, expert: %u}\n",
+			blocks[block], stacks[random_below(3)], 4 * data * pipeline * (1 + random_below(4)),
+			random_below(2) ? "none" : "full", random_below(2) ? "fp8" : "auto", own,
+			data > 1 ? strategies[random_below(pipeline > 1 ? 2 : 3)] : "none", data, tensor,
+			tensor > 1 && random_below(2) ? "true" : "false", pipeline, schedule == 1 ? 2 : 1,
+			schedules[schedule],
+			block == COUNT(blocks) - 1 && pipeline > 1 ? ends[random_below(3)] : "auto",
+			experts ? 1u << random_below(2) : 1);
+	} while (!is_taken(text, *ranks));
+}
+
+/* Plans with these keys in turn, so that a piece whose key leaves one out is taken for another plan's. */
+static void test_further_keys(void)
+{
+	struct machine m;
+	struct evaluator *v = NULL;
+	struct error e = {0};
+	int timed = 0, folded = 0;
+	CU_ASSERT_EQUAL_FATAL(machine_load("dgx-h100", 16, 0, &m, &e), ST_OK);
+	CU_ASSERT_EQUAL_FATAL(evaluator_create(&m, &v, &e), ST_OK);
+	for (int i = 0; i < rounds_of(WAYS); i++) {
+		char text[1536];
+		int64_t ranks;
+		further_plan(text, sizeof text, &ranks);
+		compare(v, text, ranks, "dgx-h100", &timed, &folded);
+	}
+	evaluator_destroy(v);
+	machine_free(&m);
+	printf("(%d fit, %d folded) ", timed, folded);
+	CU_ASSERT_TRUE(folded > rounds_of(WAYS) / 6);
+}
+
 /* It is predicted, not put together from pieces. */
 static void is_predicted(const char *text, int64_t nodes, int64_t ranks)
 {
@@ -240,4 +325,4 @@ static void test_parameters_alone(void)
 }
 
 UNIT_MAIN("evaluate", {"parameters alone", test_parameters_alone}, {"plans", test_plans},
-	{"deep_pipeline", test_deep_pipeline}, {"all_ahead", test_all_ahead})
+	{"further keys", test_further_keys}, {"deep_pipeline", test_deep_pipeline}, {"all_ahead", test_all_ahead})
