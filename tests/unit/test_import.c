@@ -455,6 +455,10 @@ static void test_llama_factory(void)
 	import_free(&im);
 	take("model_name_or_path: Qwen/Qwen2.5-7B\nstage: sft\ncutoff_len: 1024\n", "llama-factory");
 	check(KEY_train_lora_rank, "8"); /* an adapter is the default */
+	check_leaf("stage", NO_EFFECT, "as without it");
+	import_free(&im);
+	take("model_name_or_path: Qwen/Qwen2.5-7B\nstage: dpo\ncutoff_len: 1024\n", "llama-factory");
+	check_leaf("stage", NOT_MODELLED, "model.lm_head has no \"dpo\""); /* a second model, for reference */
 	import_free(&im);
 }
 
