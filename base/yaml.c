@@ -283,7 +283,8 @@ static enum status syntax_error(const struct builder *b, const yaml_parser_t *pa
 		what = "a value cannot start with a tab, @, ` or %: indent with spaces, put text in quotes";
 	}
 	if (parser->problem && strcmp(parser->problem, "mapping values are not allowed in this context") == 0)
-		what = "a key cannot stand here: begin it in the column of the keys above, put text with ': ' in quotes";
+		what = "a key cannot stand here: begin it in the column of the keys above, put text with ': ' "
+		       "in quotes";
 	if (!parser->context || parser->context_mark.line == at.line)
 		return complain(b, at, what);
 	return error_set(b->e, ST_INPUT, "%s:%zu:%zu: %s (%s that began at %s:%zu:%zu)", b->name, at.line + 1,

@@ -55,7 +55,8 @@ static enum status plan_supported(const struct program *p, bool gpus, struct err
 			"cluster.slow_ranks: GPUs are not slowed; cores are (run.backend: host), and `stepsim predict` "
 			"predicts it"},
 		{model_window(m, 0) > 0 && t->attention == ATT_NAIVE, false,
-			"model.sliding_window: executed by flash attention alone; with naive attention it is " PREDICTED},
+			"model.sliding_window: executed by flash attention alone; with naive attention it "
+			"is " PREDICTED},
 		{m->kv_lora_rank > 0, true, "model.kv_lora_rank: latent attention is " ON_CORES},
 		{model_is_conv(m), true, "model.conv_stages: convolutional networks are " ON_CORES},
 		{m->adaptive_norm || m->output_channels > 0, true,

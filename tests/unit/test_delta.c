@@ -148,7 +148,7 @@ static void test_flop(void)
 	struct op op = delta_op(OP_DELTA_SCAN, 0, d);
 	CU_ASSERT_DOUBLE_EQUAL(op_flop(&op), triangle * (3 * 5 + 2 * 3) + cube + 3 * whole + decays, 1e-9);
 	op = delta_op(OP_DELTA_SCAN_GRAD, 0, d);
-	CU_ASSERT_DOUBLE_EQUAL(op_flop(&op), triangle * (9 * 5 + 5 * 3) + 2 * cube + 8 * whole + 2 * decays, 1e-9);
+	CU_ASSERT_DOUBLE_EQUAL(op_flop(&op), triangle * (10 * 5 + 5 * 3) + 2 * cube + 8 * whole + 2 * decays, 1e-9);
 }
 
 /* ---- gates ---- */

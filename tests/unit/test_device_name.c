@@ -75,7 +75,7 @@ static void test_shown_names(void)
 		{"NVIDIA A100", 0, ""},
 		{"NVIDIA A100", 80, ""},
 		{"NVIDIA A100 80GB", 80, ""},
-		{"NVIDIA A100-SXM-64GB", 64, ""},
+		{"NVIDIA A100-SXM-64GB", 64, "a100-sxm-64"},
 		{"NVIDIA A100X", 80, ""},
 		{"GRID A100-40C", 40, ""},
 		{"NVIDIA A100-SXM4-40GB MIG 1g.5gb", 4.75, ""},
