@@ -1,6 +1,7 @@
 #include "step/import/flags.h"
 
 #include <ctype.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,9 +60,9 @@ static bool evaluate(const struct reader *r, const char *s, size_t len, double *
 		const char *text = isdigit((unsigned char)*name) ? name : value_of(r, name);
 		char *rest = NULL;
 		const double value = text ? strtod(text, &rest) : 0;
-		if (!text || rest == text || *rest || (operation == '/' && value == 0))
+		if (!text || rest == text || *rest || (operation == '/' && trunc(value) == 0))
 			return false;
-		*out = operation == '*' ? *out * value : (double)((long long)*out / (long long)value);
+		*out = operation == '*' ? *out * value : trunc(trunc(*out) / trunc(value)); /* of whole numbers */
 		s += n;
 		s += strspn(s, " }");
 		if (s < end && *s != '*' && *s != '/')

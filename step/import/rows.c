@@ -85,7 +85,7 @@ static bool sum(const struct import *im, const struct ynode *list, double *out)
 
 static void write_number(char out[KEY_VALUE_MAX], double value)
 {
-	snprintf(out, KEY_VALUE_MAX, value == (double)(long long)value ? "%.0f" : "%.12g", value);
+	snprintf(out, KEY_VALUE_MAX, fabs(value) < 1e15 && value == trunc(value) ? "%.0f" : "%.12g", value);
 }
 
 enum outcome { GIVES, DROPS, DIFFERS, LACKS, UNKNOWN };
