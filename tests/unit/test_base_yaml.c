@@ -181,8 +181,8 @@ static void test_syntax(void)
 			"cfg.yaml:2:1: found unexpected end of stream (while scanning a quoted scalar that began at "
 			"cfg.yaml:1:4)"},
 		{"a: b: c\n", 0,
-			"cfg.yaml:1:5: a key cannot stand here: begin it in the column of the keys above, put text with ': ' "
-			"in quotes"},
+			"cfg.yaml:1:5: a key cannot stand here: begin it in the column of the keys above, put text "
+			"with ': ' in quotes"},
 	};
 	check_refusals(cases, COUNT(cases));
 }
