@@ -135,7 +135,7 @@ static enum status check_limits(const struct options *o, const struct bench_tabl
 static enum status read_cluster(const struct options *o, struct config *c, struct error *e)
 {
 	static const char any[] = "model: {preset: gpt2-124m}\n";
-	return config_parse(any, sizeof any - 1, "bench", o->sets, o->n_sets, c, e);
+	return config_parse(any, sizeof any - 1, "bench", o->sets.at, o->sets.n, c, e);
 }
 
 enum status cmd_bench(struct context *x, struct error *e)

@@ -244,7 +244,7 @@ enum status cmd_compare(struct context *x, struct error *e)
 	struct config *config = malloc(sizeof *config);
 	enum status st = config ? ST_OK : error_nomem(e, "the comparison");
 	if (st || (st = source_parse(o, config, e)) ||
-		(st = compare_read_systems(o->systems, o->n_systems, &asked, e)) ||
+		(st = compare_read_systems(o->systems.at, o->systems.n, &asked, e)) ||
 		(st = read_question(o, config, &asked, &c, e)) || (st = compare_assumptions(config, &c, e)))
 		goto out;
 	if (config->cluster.fabric[0])

@@ -22,8 +22,8 @@ static enum status find_config(const struct options *o, const char **config, str
 				o->positional[i]);
 		*config = o->positional[i];
 	}
-	if (!*config && o->n_sets)
-		return error_set(e, ST_INPUT, "--set %s: without a config there is nothing to set", o->sets[0]);
+	if (!*config && o->sets.n)
+		return error_set(e, ST_INPUT, "--set %s: without a config there is nothing to set", o->sets.at[0]);
 	if (!*config && o->max_error_percent >= 0)
 		return error_set(e, ST_INPUT, "--max-error: without a config there is no prediction");
 	return o->n_positional > (*config ? 1u : 0u)

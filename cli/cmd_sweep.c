@@ -46,13 +46,13 @@ struct axes_memory {
 static enum status read_axes(const struct options *o, struct sweep *s, struct axes_memory *m, struct error *e)
 {
 	double rows = 1;
-	if (o->n_varied == 0)
+	if (o->varied.n == 0)
 		return error_set(e, ST_INPUT, "--vary KEY=VALUE,VALUE,... is missing: what is to be swept?");
-	if (o->n_varied > SWEEP_AXES)
-		return error_set(e, ST_INPUT, "--vary %s: at most %d keys are varied at once", o->varied[SWEEP_AXES],
+	if (o->varied.n > SWEEP_AXES)
+		return error_set(e, ST_INPUT, "--vary %s: at most %d keys are varied at once", o->varied.at[SWEEP_AXES],
 			SWEEP_AXES);
-	for (size_t a = 0; a < o->n_varied; a++) {
-		const char *text = o->varied[a];
+	for (size_t a = 0; a < o->varied.n; a++) {
+		const char *text = o->varied.at[a];
 		if (!(m->copy[a] = malloc(strlen(text) + 1)) ||
 			!(m->value[a] = calloc(strlen(text) + 1, sizeof *m->value[a])))
 			return error_nomem(e, "the sweep");
@@ -93,22 +93,22 @@ static char *reason_of(const struct sweep *s, const char *text)
 static enum status predict_row(struct context *x, const struct sweep *s, struct sweep_row *r, struct error *e)
 {
 	struct options o = *x->options;
-	const char **sets = calloc(o.n_sets + s->axes, sizeof *sets);
+	const char **sets = calloc(o.sets.n + s->axes, sizeof *sets);
 	char *text[SWEEP_AXES] = {0};
 	struct error why = {0};
 	struct job job;
 	enum status st = sets && (r->predicted = malloc(sizeof *r->predicted)) ? ST_OK : error_nomem(e, "the sweep");
-	for (size_t i = 0; i < o.n_sets && !st; i++)
-		sets[i] = o.sets[i];
+	for (size_t i = 0; i < o.sets.n && !st; i++)
+		sets[i] = o.sets.at[i];
 	for (size_t a = 0; a < s->axes && !st; a++)
 		if (asprintf(&text[a], "%s=%s", s->axis[a].key, s->axis[a].value[r->at[a]]) < 0) {
 			text[a] = NULL;
 			st = error_nomem(e, "the sweep");
 		} else {
-			sets[o.n_sets + a] = text[a];
+			sets[o.sets.n + a] = text[a];
 		}
-	o.sets = sets;
-	o.n_sets += s->axes;
+	o.sets.at = sets;
+	o.sets.n += s->axes;
 	struct context alone = {.options = &o};
 	if (!st && job_predict(&alone, &job, r->predicted, &why)) {
 		free(r->predicted);

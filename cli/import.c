@@ -47,7 +47,7 @@ static enum status parse(const struct options *o, const struct import *im, struc
 	snprintf(name, sizeof name, "%.200s (as `stepsim import` writes it)", im->name);
 	enum status st = import_text(im, &text, &len, e);
 	if (!st)
-		config_parse(text, len, name, o->sets, o->n_sets, c, refused);
+		config_parse(text, len, name, o->sets.at, o->sets.n, c, refused);
 	free(text);
 	return st;
 }
@@ -120,8 +120,8 @@ static bool names_model(const struct options *o, const struct import *im)
 	for (size_t i = 0; i < COUNT(ids); i++) {
 		if (import_has(im, ids[i]))
 			return true;
-		for (size_t k = 0; k < o->n_sets; k++)
-			if (strstr(o->sets[k], config_key(ids[i])->name) != NULL)
+		for (size_t k = 0; k < o->sets.n; k++)
+			if (strstr(o->sets.at[k], config_key(ids[i])->name) != NULL)
 				return true;
 	}
 	return false;

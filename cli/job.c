@@ -251,8 +251,8 @@ static enum status find_advice(const struct options *o, const struct sides *s, s
 {
 	const struct advise_case a = {
 		.text = o->config,
-		.sets = o->sets,
-		.n_sets = o->n_sets,
+		.sets = o->sets.at,
+		.n_sets = o->sets.n,
 		.program = s->program,
 		.machine = &s->target.machine,
 		.predicted = &s->predicted,

@@ -45,28 +45,12 @@ enum status read_input(struct options *o, const struct option_row *row, const ch
 	return read_path(o, row, value, e);
 }
 
-/* Stores the text unread; config_parse checks it. */
-enum status read_set(struct options *o, const struct option_row *row, const char *value, struct error *e)
+/* Stores the text unread, behind those before it. */
+enum status read_texts(struct options *o, const struct option_row *row, const char *value, struct error *e)
 {
-	(void)row;
+	struct option_texts *texts = (void *)((char *)o + row->offset);
 	(void)e;
-	o->sets[o->n_sets++] = value;
-	return ST_OK;
-}
-
-enum status read_vary(struct options *o, const struct option_row *row, const char *value, struct error *e)
-{
-	(void)row;
-	(void)e;
-	o->varied[o->n_varied++] = value;
-	return ST_OK;
-}
-
-enum status read_systems(struct options *o, const struct option_row *row, const char *value, struct error *e)
-{
-	(void)row;
-	(void)e;
-	o->systems[o->n_systems++] = value;
+	texts->at[texts->n++] = value;
 	return ST_OK;
 }
 

@@ -14,13 +14,12 @@ struct option_row {
 	const char *help;
 	unsigned groups;
 	option_reader *read;
-	size_t offset; /* in struct options, of what read_flag and read_path fill */
+	size_t offset; /* in struct options, of what the reader fills; 0: it knows */
 };
 
 /* Each reads the value of a row; ST_INPUT: it is none of what the option takes. */
-option_reader read_flag, read_path, read_text, read_input, read_set, read_vary, read_systems, read_budget,
-	read_max_error, read_seconds, read_progress, read_backend, read_size, read_from_0, read_from_1, read_from_2,
-	read_gpus, read_dtype;
+option_reader read_flag, read_path, read_text, read_input, read_texts, read_budget, read_max_error, read_seconds,
+	read_progress, read_backend, read_size, read_from_0, read_from_1, read_from_2, read_gpus, read_dtype;
 
 /* What an option's value can be, for the readers of words and for completion: words, or a command of stepsim whose
  * table's first column names them. */

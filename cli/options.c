@@ -36,14 +36,14 @@ static const struct option_row rows[] = {
 	{0, "--set", "KEY=VALUE", "override one key of the config (repeatable)",
 		TAKES_PREDICTING | TAKES_BENCH | TAKES_OVERLAP | TAKES_SWEEP | TAKES_COMPARE | TAKES_PLAN |
 			TAKES_IMPORT | TAKES_EXPORT | TAKES_LOGS,
-		read_set, 0},
+		read_texts, AT(sets)},
 	{0, "--vary", "KEY.PATH=V1,V2,...", "values of one key of the config (repeatable: all combinations)",
-		TAKES_SWEEP, read_vary, 0},
+		TAKES_SWEEP, read_texts, AT(varied)},
 	{0, "--zip", NULL, "take the first values of all --vary together, then the second ones, and so on", TAKES_SWEEP,
 		read_flag, AT(zip)},
 	{0, "--systems", "A,B,...",
 		"names of `stepsim list systems`, files or synthetic lines; NAME@GPUS sets a size (repeatable)",
-		TAKES_COMPARE, read_systems, 0},
+		TAKES_COMPARE, read_texts, AT(systems)},
 	{0, "--fixed-plan", NULL, "keep the config's own plan on each system, in place of the best one", TAKES_COMPARE,
 		read_flag, AT(fixed_plan)},
 	{0, "--budget", "USD", "take as many whole hosts of each system as this buys", TAKES_COMPARE, read_budget, 0},
@@ -239,10 +239,10 @@ enum status options_parse(int argc, char **argv, int first, unsigned groups, str
 	bool only_arguments = false; /* behind "--" */
 	*out = (struct options){.max_error_percent = -1, .bench = {.factor = 4, .iters = 20, .warmup = 5, .check = 1}};
 	out->positional = calloc((size_t)argc, sizeof *out->positional);
-	out->sets = calloc((size_t)argc, sizeof *out->sets);
-	out->varied = calloc((size_t)argc, sizeof *out->varied);
-	out->systems = calloc((size_t)argc, sizeof *out->systems);
-	if (!out->positional || !out->sets || !out->varied || !out->systems)
+	out->sets.at = calloc((size_t)argc, sizeof *out->sets.at);
+	out->varied.at = calloc((size_t)argc, sizeof *out->varied.at);
+	out->systems.at = calloc((size_t)argc, sizeof *out->systems.at);
+	if (!out->positional || !out->sets.at || !out->varied.at || !out->systems.at)
 		st = error_nomem(e, "the command line");
 	for (int i = first; i < argc && !st; i++) {
 		if (!only_arguments && strcmp(argv[i], "--") == 0)
@@ -259,9 +259,9 @@ void options_free(struct options *o)
 {
 	source_free(o);
 	free(o->positional);
-	free(o->sets);
-	free(o->varied);
-	free(o->systems);
+	free(o->sets.at);
+	free(o->varied.at);
+	free(o->systems.at);
 	*o = (struct options){0};
 }
 

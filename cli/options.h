@@ -53,19 +53,20 @@ struct bench_options {
 	enum dtype dtype;
 };
 
+/* The values of an option that is given several times, in order. */
+struct option_texts {
+	const char **at;
+	size_t n;
+};
+
 struct options {
 	struct config_text config;  /* of a command about a config; source_read fills it */
 	char imported[CONFIG_TEXT]; /* its name, where it was another framework's */
 	const char **positional;    /* arguments that are no options, in order */
 	size_t n_positional;
-	const char **sets; /* the texts of --set, in order */
-	size_t n_sets;
-	const char **varied; /* the texts of --vary, in order */
-	size_t n_varied;
-	const char **systems; /* the texts of --systems, in order */
-	size_t n_systems;
-	const char *target; /* of compare and predict; NULL: not given */
-	double budget_usd;  /* of compare; 0: not given */
+	struct option_texts sets, varied, systems; /* of --set, --vary and --systems */
+	const char *target;                        /* of compare and predict; NULL: not given */
+	double budget_usd;                         /* of compare; 0: not given */
 	bool fixed_plan, zip;
 	const char *snapshot;                   /* of memory, for PyTorch's viewer; a path as the next */
 	const char *json, *trace, *html;        /* paths, "-" is standard output; NULL: not asked for */

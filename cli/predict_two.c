@@ -95,17 +95,17 @@ static enum status add_key(struct table *t, const struct side *s, const char *pa
 	struct config *config = malloc(sizeof *config);
 	struct result *r = malloc(sizeof *r);
 	char *from = value_text(a), *to = value_text(b), *set = NULL, alone[16] = "-";
-	const char **sets = calloc(o.n_sets + 1, sizeof *sets);
+	const char **sets = calloc(o.sets.n + 1, sizeof *sets);
 	struct error refused = {0};
 	enum status st = config && r && from && to && sets && asprintf(&set, "%s=%s", path, to) >= 0
 	                         ? ST_OK
 	                         : error_nomem(e, "the table");
 	if (!st && tried) {
-		for (size_t i = 0; i < o.n_sets; i++)
-			sets[i] = o.sets[i];
-		sets[o.n_sets] = set;
-		o.sets = sets;
-		o.n_sets++;
+		for (size_t i = 0; i < o.sets.n; i++)
+			sets[i] = o.sets.at[i];
+		sets[o.sets.n] = set;
+		o.sets.at = sets;
+		o.sets.n++;
 		if (!predict_side(&o, config, r, &refused))
 			change(alone, s[0].predicted.time.step_s, r->time.step_s);
 	}

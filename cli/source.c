@@ -124,7 +124,7 @@ const char *source_argument(const struct options *o)
 
 enum status source_parse(const struct options *o, struct config *c, struct error *e)
 {
-	enum status st = config_parse(o->config.text, o->config.len, o->config.name, o->sets, o->n_sets, c, e);
+	enum status st = config_parse(o->config.text, o->config.len, o->config.name, o->sets.at, o->sets.n, c, e);
 	if (!st && c->stack_given[0])
 		log_note("train.stack: \"%s\" is configs/stacks/%s.yaml", c->stack_given, c->train.stack);
 	if (!st)

@@ -88,10 +88,10 @@ static size_t size_sets(const struct options *o, const char **out)
 {
 	static const char *const keys[] = {"cluster.nodes=", "cluster.gpus_per_node=", "train.micro_batch="};
 	size_t n = 0;
-	for (size_t i = 0; i < o->n_sets; i++)
+	for (size_t i = 0; i < o->sets.n; i++)
 		for (size_t k = 0; k < COUNT(keys); k++)
-			if (strncmp(o->sets[i], keys[k], strlen(keys[k])) == 0)
-				out[n++] = o->sets[i];
+			if (strncmp(o->sets.at[i], keys[k], strlen(keys[k])) == 0)
+				out[n++] = o->sets.at[i];
 	return n;
 }
 
@@ -100,7 +100,7 @@ static enum status read_config(const struct options *o, const char *model, struc
 {
 	char text[PATH_MAX_LEN + 1024], system[512];
 	struct config *c = malloc(sizeof *c);
-	const char **sizes = calloc(o->n_sets + 1, sizeof *sizes);
+	const char **sizes = calloc(o->sets.n + 1, sizeof *sizes);
 	struct machine m = {0};
 	enum status st = c && sizes ? ST_OK : error_nomem(e, "the config");
 	const size_t n_sizes = st ? 0 : size_sets(o, sizes);
