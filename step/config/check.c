@@ -345,18 +345,20 @@ static bool end_fits(const struct config *c, int64_t given, int64_t layers)
 }
 
 /* Writes " (nearest: 2, 4)": the layers of an end's stage on both sides of what is given; "" where none fits. */
-static const char *nearest_ends(const struct config *c, int64_t given, char buf[NEAREST_MAX])
+#define ENDS_MAX (NEAREST_MAX + 16)
+static const char *nearest_ends(const struct config *c, int64_t given, char buf[ENDS_MAX])
 {
 	int64_t below = given, above = given;
 	while (below >= 0 && !end_fits(c, given, below))
 		below--;
 	while (above <= c->model.layers && !end_fits(c, given, above))
 		above++;
-	const bool low = below >= 0, high = above <= c->model.layers;
-	if (low && high)
-		snprintf(buf, NEAREST_MAX, " (nearest: %" PRId64 ", %" PRId64 ")", below, above);
-	else
-		snprintf(buf, NEAREST_MAX, low || high ? " (nearest: %" PRId64 ")" : "", low ? below : above);
+	if (above > c->model.layers)
+		above = -1;
+	char near[NEAREST_MAX];
+	buf[0] = '\0';
+	if (below >= 0 || above >= 0)
+		snprintf(buf, ENDS_MAX, " (nearest: %s)", nearest_two(below, above, near));
 	return buf;
 }
 
@@ -377,7 +379,7 @@ static enum status refuse_counted_ends(const struct config *c, int64_t all, int6
 /* Checks the keys that give an end's layers, or count an end as a layer. */
 static enum status check_stage_layers(const struct config *c, struct error *e)
 {
-	char near[NEAREST_MAX];
+	char near[ENDS_MAX];
 	const struct parallel *p = &c->parallel;
 	const bool first = p->first_stage_layers != AUTO, last = p->last_stage_layers != AUTO;
 	const enum key_id id = first ? KEY_parallel_first_stage_layers : KEY_parallel_last_stage_layers;

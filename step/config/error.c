@@ -79,28 +79,28 @@ enum status config_blame_fabric(const struct config *c, struct error *e) { retur
 
 /* ---- nearest values that work ---- */
 
-static char *two(int64_t below, int64_t above, char buf[NEAREST_MAX])
+char *nearest_two(int64_t below, int64_t above, char buf[NEAREST_MAX])
 {
-	if (below > 0 && above > 0 && below != above)
+	if (below >= 0 && above >= 0 && below != above)
 		snprintf(buf, NEAREST_MAX, "%" PRId64 ", %" PRId64, below, above);
 	else
-		snprintf(buf, NEAREST_MAX, "%" PRId64, below > 0 ? below : above);
+		snprintf(buf, NEAREST_MAX, "%" PRId64, below >= 0 ? below : above);
 	return buf;
 }
 
 char *nearest_divisors(int64_t n, int64_t value, char buf[NEAREST_MAX])
 {
-	int64_t below = value < n ? value : n, above = 0;
+	int64_t below = value < n ? value : n, above = -1;
 	while (below > 1 && n % below != 0)
 		below--;
-	for (int64_t v = value; v <= n && !above; v++)
+	for (int64_t v = value; v <= n && above < 0; v++)
 		if (n % v == 0)
 			above = v;
-	return two(below, above, buf);
+	return nearest_two(below, above, buf);
 }
 
 char *nearest_multiples(int64_t unit, int64_t value, char buf[NEAREST_MAX])
 {
 	int64_t below = value / unit * unit;
-	return two(below, below == value ? value : below + unit, buf);
+	return nearest_two(below > 0 ? below : -1, below == value ? value : below + unit, buf);
 }

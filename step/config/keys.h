@@ -324,9 +324,10 @@ enum status config_error(const struct config *c, enum key_id id, struct error *e
 /* The same, with the position of the key instead of its value. */
 enum status config_error_key(const struct config *c, enum key_id id, struct error *e, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
-/* Write the divisors of n, or the positive multiples of `unit`, on both sides of `value`: "2, 4", or one of them.
- * Return buf. */
+/* Write what works on both sides of a value: "2, 4", or one of them where the other is < 0. Those of divisors and
+ * multiples find the divisors of n, or the positive multiples of `unit`, around `value`. Return buf. */
 #define NEAREST_MAX 64
+char *nearest_two(int64_t below, int64_t above, char buf[NEAREST_MAX]);
 char *nearest_divisors(int64_t n, int64_t value, char buf[NEAREST_MAX]);
 char *nearest_multiples(int64_t unit, int64_t value, char buf[NEAREST_MAX]);
 
