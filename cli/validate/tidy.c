@@ -46,22 +46,23 @@ static const struct {
 	{"cp", PLAIN}, {"ep", PLAIN}, {"lora_rank", PLAIN}, {"step_time_s", TIME}, {"tokens_per_s", RATE},
 	{"tokens_per_s_per_gpu", RATE}, {"mem_gb", GIGABYTES}};
 
-static bool is_of_numbers(const char *column)
+/* Returns the entry of `numbers`; COUNT(numbers): it is no column of numbers. */
+static size_t number_column(const char *column)
 {
 	size_t i = 0;
 	while (i < COUNT(numbers) && strcmp(numbers[i].column, column) != 0)
 		i++;
-	return i < COUNT(numbers);
+	return i;
 }
 
 void cells_tidy(struct csv *t)
 {
 	for (size_t i = 0; i < t->rows * t->columns; i++) {
 		char *cell = trim(t->cell[i]);
+		const char *column = t->name[i % t->columns];
 		/* A table that has no virtual stages there says so: blank is what its framework does. */
-		const bool stages = strcmp(t->name[i % t->columns], "vp") == 0;
-		if (is_nothing(cell) || (strcasecmp(cell, "none") == 0 && is_of_numbers(t->name[i % t->columns])))
-			strcpy(cell, stages ? "1" : "");
+		if (is_nothing(cell) || (strcasecmp(cell, "none") == 0 && number_column(column) < COUNT(numbers)))
+			strcpy(cell, strcmp(column, "vp") == 0 ? "1" : "");
 		t->cell[i] = cell;
 	}
 }
@@ -119,18 +120,11 @@ static bool parse(const char *cell, enum kind kind, double *out)
 	       !strpbrk(number, "xX");
 }
 
-static enum kind kind_of(const char *column)
-{
-	size_t i = 0;
-	while (i < COUNT(numbers) && strcmp(numbers[i].column, column) != 0)
-		i++;
-	return i < COUNT(numbers) ? numbers[i].kind : PLAIN;
-}
-
 double cell_number(const struct csv *t, size_t row, const char *column)
 {
 	double value = 0;
-	return parse(csv_get(t, row, column), kind_of(column), &value) ? value : 0;
+	const size_t i = number_column(column);
+	return parse(csv_get(t, row, column), i < COUNT(numbers) ? numbers[i].kind : PLAIN, &value) ? value : 0;
 }
 
 enum status cells_check_numbers(const struct csv *t, size_t row, struct error *e)
