@@ -281,15 +281,16 @@ static enum status most_memory(struct execution *x, struct result_memory *out, s
  * is noisier than its total. `order`: the steps by time. */
 static struct breakdown middle_half(const struct measured *m, const double *const *order, size_t n, int64_t median)
 {
-	const size_t out_each = (n + 1) / 4;
-	struct breakdown mean = m->time[median], sum = {0};
-	for (size_t k = out_each; k < n - out_each; k++)
+	const size_t left_out = (n + 1) / 4; /* at each end */
+	const struct breakdown *of = &m->time[median];
+	struct breakdown sum = {0};
+	for (size_t k = left_out; k < n - left_out; k++)
 		breakdown_add(&sum, &m->time[order[k] - m->step_s]);
 	if (!(sum.step_s > 0))
-		return mean;
-	breakdown_scale(&sum, mean.step_s);
-	memcpy(sum.class_s, mean.class_s, sizeof sum.class_s);
-	memcpy(sum.class_n, mean.class_n, sizeof sum.class_n);
+		return *of;
+	breakdown_scale(&sum, of->step_s);
+	memcpy(sum.class_s, of->class_s, sizeof sum.class_s);
+	memcpy(sum.class_n, of->class_n, sizeof sum.class_n);
 	return sum;
 }
 

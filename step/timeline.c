@@ -66,6 +66,27 @@ static enum status check_spans(const struct timeline *t, size_t from, size_t to,
 
 enum status timeline_check(const struct timeline *t, struct error *e) { return check_spans(t, 0, t->spans.n, e); }
 
+/* Returns the first span of an actor, or of those behind it. */
+static size_t first_span(const struct timeline *t, uint32_t actor)
+{
+	size_t lo = 0, hi = t->spans.n;
+	while (lo < hi) {
+		const size_t mid = (lo + hi) / 2;
+		if (t->spans.at[mid].actor < actor)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+static enum status check_actor(const struct timeline *t, uint32_t actor, struct error *e)
+{
+	const size_t n = t->spans.n;
+	const enum status st = check_spans(t, first_span(t, actor), first_span(t, actor + 1), e);
+	return st || n == 0 ? st : check_span(t, n - 1, e); /* no actor is out of range: they come in order */
+}
+
 uint32_t timeline_critical_actor(const struct timeline *t)
 {
 	uint32_t critical = 0;
@@ -226,6 +247,7 @@ static enum status find_taken(const struct timeline *t, uint32_t actor, const st
 	out->edge_ps = malloc((2 * t->spans.n + 1) * sizeof *out->edge_ps);
 	if (!changes || !out->edge_ps) {
 		free(changes);
+		free(out->edge_ps);
 		return error_nomem(e, "the times when cores were taken");
 	}
 	for (size_t i = 0, first = 0; i < t->spans.n; i++) {
@@ -254,20 +276,6 @@ static enum status find_taken(const struct timeline *t, uint32_t actor, const st
 	return ST_OK;
 }
 
-/* Returns the first span of an actor, or of those behind it. */
-static size_t first_span(const struct timeline *t, uint32_t actor)
-{
-	size_t lo = 0, hi = t->spans.n;
-	while (lo < hi) {
-		const size_t mid = (lo + hi) / 2;
-		if (t->spans.at[mid].actor < actor)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
-}
-
 enum status timeline_breakdown(const struct timeline *t, uint32_t actor, struct breakdown *out, struct error *e)
 {
 	return timeline_breakdown_shared(t, actor, NULL, out, e);
@@ -278,18 +286,12 @@ enum status timeline_breakdown_shared(const struct timeline *t, uint32_t actor, 
 {
 	*out = (struct breakdown){0};
 	struct taken taken = {0};
-	const size_t first = first_span(t, actor);
-	enum status st = check_spans(t, first, first_span(t, actor + 1), e);
-	if (!st && t->spans.n > 0)
-		st = check_span(t, t->spans.n - 1, e); /* no actor is out of range: they come in order */
-	if (!st && shared)
-		st = timeline_check(t, e);
+	enum status st = shared ? timeline_check(t, e) : check_actor(t, actor, e);
 	if (!st && shared)
 		st = find_taken(t, actor, shared, &taken, e);
-	if (st) {
-		free(taken.edge_ps);
+	if (st)
 		return st;
-	}
+	const size_t first = first_span(t, actor);
 	struct partition p = partition_of(t, actor, first, &taken);
 	free(taken.edge_ps);
 	out->step_s = (double)t->step_ps * S_PER_PS;
