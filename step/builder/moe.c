@@ -139,23 +139,23 @@ struct cargo {
 	int64_t cols;
 	enum dtype dt;
 	const char *what;
+	bool rides; /* in the messages of other rows, where these go once to a host: gates do (DeepEP) */
 };
 
 static int64_t sent_elements(const struct builder *b, struct cargo c) { return travelling(c.dt, slots_of(b) * c.cols); }
 
 static struct cargo rows_of(const struct builder *b, enum dtype dt, const char *what)
 {
-	return (struct cargo){width_of(b), dt, what};
+	return (struct cargo){width_of(b), dt, what, false};
 }
 
-static struct cargo gates_of(const char *what) { return (struct cargo){1, DT_FP32, what}; }
+static struct cargo gates_of(const char *what) { return (struct cargo){1, DT_FP32, what, true}; }
 
-/* place: where a block that recomputes op by op saves what arrives; SAVED_COUNT: nowhere. Gates that go once to a host
- * are part of their rows' messages (DeepEP). */
+/* place: where a block that recomputes op by op saves what arrives; SAVED_COUNT: nowhere. */
 static int32_t exchange(struct builder *b, int32_t buffer, struct cargo c, enum saved_place place)
 {
 	const int32_t saved = place < SAVED_COUNT ? saved_buffer(b, place) : NONE;
-	if (b->c->parallel.expert == 1 || saved != NONE || (c.cols == 1 && goes_once(b)))
+	if (b->c->parallel.expert == 1 || saved != NONE || (c.rides && goes_once(b)))
 		return saved != NONE ? saved : buffer;
 	const int64_t n = sent_elements(b, c);
 	struct op op = build_collective(b, COLL_ALLTOALL, DIM_EP, LANE_MODEL_COMM, c.dt, n, c.what, NONE);
