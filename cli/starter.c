@@ -106,9 +106,12 @@ static enum status read_config(const struct options *o, const char *model, struc
 	const size_t n_sizes = st ? 0 : size_sets(o, sizes);
 	quote(system, sizeof system, s->system);
 	const int len = snprintf(text, sizeof text, "model:\n  %s\ncluster:\n  system: %s\n", s->model, system);
-	/* what is wrong in --set is said where the whole config is read */
-	if (!st && config_parse(text, (size_t)len, STARTER_NAME, sizes, n_sizes, c, &(struct error){0}) &&
-		(st = config_parse(text, (size_t)len, STARTER_NAME, NULL, 0, c, e))) {
+	st = st ? st : config_parse(text, (size_t)len, STARTER_NAME, sizes, n_sizes, c, e);
+	if (st == ST_INPUT && n_sizes > 0) { /* what is wrong in --set is said where the whole config is read */
+		*e = (struct error){0};
+		st = config_parse(text, (size_t)len, STARTER_NAME, NULL, 0, c, e);
+	}
+	if (st == ST_INPUT) {
 		drop_position(e);
 		error_context(e, "--model %s", model);
 	}

@@ -99,7 +99,8 @@ static enum status network_word(struct line *l, const char *word, const char *te
 	struct error why = {0};
 	if (strlen(text) >= sizeof l->s->network.id)
 		return wrong(l, word, "the name is too long");
-	return network_load(text, &l->s->network, &why) ? wrong(l, word, why.text) : ST_OK;
+	const enum status st = network_load(text, &l->s->network, &why);
+	return st == ST_INPUT ? wrong(l, word, why.text) : st ? error_set(l->e, st, "%s", why.text) : ST_OK;
 }
 
 static enum status keyed_word(struct line *l, const char *word, const char *text)
@@ -174,22 +175,23 @@ out:
 	return st;
 }
 
-static bool is_device(const char *word)
+static enum status find_device(const struct line *l, const char *word, bool *found)
 {
 	char **names = NULL;
 	size_t n = 0;
-	bool found = false;
-	if (path_catalogue_names("gpus", &names, &n, NULL) == ST_OK)
-		for (size_t i = 0; i < n; i++)
-			found |= strcmp(names[i], word) == 0;
+	enum status st = path_catalogue_names("gpus", &names, &n, l->e);
+	*found = false;
+	for (size_t i = 0; i < n && !st; i++)
+		*found |= strcmp(names[i], word) == 0;
 	path_names_free(names, n);
-	return found;
+	return st;
 }
 
 static enum status read_word(struct line *l, const char *word)
 {
 	const char *colon = strchr(word, ':');
 	enum status st;
+	bool device;
 	if (colon)
 		return keyed_word(l, word, colon + 1);
 	if (strncmp(word, "pcie", 4) == 0 && isdigit((unsigned char)word[4]))
@@ -203,7 +205,9 @@ static enum status read_word(struct line *l, const char *word)
 		l->fabric_word = l->number;
 		return ST_OK;
 	}
-	if (!is_device(word))
+	if ((st = find_device(l, word, &device)))
+		return st;
+	if (!device)
 		return unknown_word(l, word);
 	if ((st = once(l, word, "the GPU's name")))
 		return st;
