@@ -27,14 +27,13 @@ struct work {
 
 static enum status keep(struct compare_row *r, const struct config *resolved, const struct result *p, struct error *e)
 {
-	char words[PLAN_WORDS];
 	if (!(r->config = malloc(sizeof *r->config)) || !(r->predicted = malloc(sizeof *r->predicted)))
 		return error_nomem(e, "the comparison");
 	*r->config = *resolved;
 	*r->predicted = *p;
 	r->fits = p->memory.fits;
 	r->missing_B = p->memory.fits ? 0 : p->memory.total_B - p->memory.capacity_B;
-	snprintf(r->plan, sizeof r->plan, "%s", plan_words(resolved, words));
+	plan_words(resolved, r->plan);
 	return ST_OK;
 }
 

@@ -9,6 +9,7 @@
 #include "base/vec.h"
 #include "report/money.h"
 #include "step/config/config.h"
+#include "step/plan.h"
 #include "step/result.h"
 
 #define COMPARE_ROWS_MOST 256
@@ -39,7 +40,7 @@ struct compare_row {
 	struct result *
 		predicted; /* owned; NULL: there is none. If the plan does not fit, its memory is what the plan needs */
 	json_t *system;    /* owned: what was taken, and from where */
-	char plan[160];
+	char plan[PLAN_WORDS];
 	char reason[600];
 	uint64_t missing_B;  /* a GPU, of the plan that needs least; 0: not for want of memory */
 	char size_note[900]; /* how its size was found, if that needs a note */

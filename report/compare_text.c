@@ -292,6 +292,10 @@ static bool of_all(const struct compare *c, const char *text)
 void compare_notes(const struct compare *c, FILE *out)
 {
 	char q[QUANTITY_MAX];
+	uint32_t terms = 0;
+	for (size_t i = 0; i < c->rows.n; i++)
+		terms |= plan_terms(c->rows.at[i].plan);
+	plan_terms_explain(terms, out);
 	for (size_t i = 0; i < c->rows.n; i++) {
 		const struct compare_row *r = &c->rows.at[i];
 		if (r->missing_B)

@@ -141,6 +141,21 @@ void plan_front(const struct plan_report *p, FILE *out)
 		100 * (p->front - 1));
 }
 
+void plan_legend(const struct plan_report *p, FILE *out)
+{
+	char words[PLAN_WORDS];
+	uint32_t terms = 0;
+	for (size_t i = 0; i < p->rows; i++)
+		terms |= plan_terms(plan_words(p->row[i].config, words));
+	for (size_t i = 0; i < p->points; i++)
+		terms |= plan_terms(plan_words(p->point[i].config, words));
+	if (p->start.predicted)
+		terms |= plan_terms(plan_words(p->start.config, words));
+	if (p->least.predicted)
+		terms |= plan_terms(plan_words(p->least.config, words));
+	plan_terms_explain(terms, out);
+}
+
 void plan_counts(const struct plan_report *p, FILE *out)
 {
 	char share[48] = "too much";
@@ -182,6 +197,7 @@ enum status report_plan_text(const struct plan_report *p, FILE *out, struct erro
 			table_print(front, out);
 		}
 		fputc('\n', out);
+		plan_legend(p, out);
 		plan_counts(p, out);
 	}
 	table_destroy(rows);

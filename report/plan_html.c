@@ -9,6 +9,7 @@
 static void title(const void *p, FILE *out) { plan_title(p, out); }
 static void start(const void *p, FILE *out) { plan_start(p, out); }
 static void front(const void *p, FILE *out) { plan_front(p, out); }
+static void legend(const void *p, FILE *out) { plan_legend(p, out); }
 static void counts(const void *p, FILE *out) { plan_counts(p, out); }
 
 static enum status show(const struct chart *c, void *page, struct error *e)
@@ -67,7 +68,9 @@ enum status report_plan_html(const struct plan_report *p, const char *path, stru
 			goto out;
 		page_table(&page, points);
 	}
-	st = page_lines(&page, "dim", counts, p, e);
+	st = page_lines(&page, "dim", legend, p, e);
+	if (!st)
+		st = page_lines(&page, "dim", counts, p, e);
 	if (!st && p->rows)
 		st = write_config(&page, p, e);
 out:

@@ -14,10 +14,12 @@ enum status plan_front_table(const struct plan_report *p, struct table **out, st
 #define PLAN_MARK 24
 const char *plan_front_mark(size_t i, char mark[PLAN_MARK]);
 
-/* Print lines: the search, the best plan and the config's own, the meaning of the front, the counts of plans. */
+/* Print lines: the search, the best plan and the config's own, the meaning of the front, the words of plans, their
+ * counts. */
 void plan_title(const struct plan_report *p, FILE *out);
 void plan_start(const struct plan_report *p, FILE *out);
 void plan_front(const struct plan_report *p, FILE *out);
+void plan_legend(const struct plan_report *p, FILE *out);
 void plan_counts(const struct plan_report *p, FILE *out);
 
 /* Builds the chart of step time over memory and hands it to `take`; it lives as long as the call. ST_INPUT if nothing

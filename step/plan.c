@@ -63,6 +63,31 @@ void plan_put_cluster(struct config *c, int64_t nodes, int64_t gpus_per_node)
 
 /* ---- in words ---- */
 
+/* X(id, word, meaning): in the order of plan_words. Strategies and schedules are not here: the config has their words.
+ */
+#define TERM_ROWS(X) \
+	X(TENSOR, "tp", "tensor-parallel ranks") \
+	X(SEQUENCE, "sp", "sequence parallelism") \
+	X(CONTEXT, "cp", "context-parallel ranks") \
+	X(EXPERT, "ep", "expert-parallel ranks") \
+	X(OVERLAPPED, "overlapped", "collectives run during products") \
+	X(EXPERT_TENSOR, "etp", "ranks that share an expert") \
+	X(PIPELINE, "pp", "pipeline stages, the schedule, chunks of a stage") \
+	X(DATA, "dp", "data-parallel ranks") \
+	X(MICRO_BATCH, "mb", "sequences of a micro-batch") \
+	X(SELECTIVE, "selective", "attention or some modules are recomputed") \
+	X(FULL, "full", "layers are recomputed, all or so many") \
+	X(PREFETCH, "prefetch", "units gathered ahead") \
+	X(KEPT, "kept", "weights stay gathered for the backward pass") \
+	X(BUCKET, "bucket", "MiB of a bucket of gradients")
+
+#define TERM_ID(id, word, meaning) TERM_##id,
+#define TERM(id, word, meaning) {word, meaning},
+enum term { TERM_ROWS(TERM_ID) TERMS };
+static const struct {
+	const char *word, *meaning;
+} terms[] = {TERM_ROWS(TERM)};
+
 static void say(char buf[PLAN_WORDS], const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 static void say(char buf[PLAN_WORDS], const char *fmt, ...)
 {
@@ -75,43 +100,79 @@ static void say(char buf[PLAN_WORDS], const char *fmt, ...)
 	va_end(ap);
 }
 
+static void say_term(char buf[PLAN_WORDS], enum term t) { say(buf, "%s", terms[t].word); }
+
+static void say_count(char buf[PLAN_WORDS], enum term t, int64_t n) { say(buf, "%s %" PRId64, terms[t].word, n); }
+
 char *plan_words(const struct config *c, char buf[PLAN_WORDS])
 {
+	static const enum term of_recompute[REC_COUNT] = {[REC_SELECTIVE] = TERM_SELECTIVE, [REC_FULL] = TERM_FULL};
 	const struct parallel *p = &c->parallel;
 	const bool reduces = p->data * p->context > 1, units = strategy_has(p->strategy, STRATEGY_UNITS);
 	buf[0] = '\0';
 	if (p->tensor > 1)
-		say(buf, "tp %" PRId64 "%s", p->tensor,
-			p->tensor_overlap      ? " sp overlapped"
-			: p->sequence_parallel ? " sp"
-					       : "");
+		say_count(buf, TERM_TENSOR, p->tensor);
+	if (p->tensor > 1 && (p->sequence_parallel || p->tensor_overlap))
+		say_term(buf, TERM_SEQUENCE);
+	if (p->tensor > 1 && p->tensor_overlap)
+		say_term(buf, TERM_OVERLAPPED);
 	if (p->context > 1)
-		say(buf, "cp %" PRId64, p->context);
+		say_count(buf, TERM_CONTEXT, p->context);
 	if (p->expert > 1)
-		say(buf, "ep %" PRId64 "%s", p->expert, p->expert_overlap ? " overlapped" : "");
+		say_count(buf, TERM_EXPERT, p->expert);
+	if (p->expert > 1 && p->expert_overlap)
+		say_term(buf, TERM_OVERLAPPED);
 	if (p->expert_tensor > 1)
-		say(buf, "etp %" PRId64, p->expert_tensor);
-	if (p->pipeline > 1)
-		say(buf, "pp %" PRId64 " %s", p->pipeline, schedule_traits[p->schedule].name);
+		say_count(buf, TERM_EXPERT_TENSOR, p->expert_tensor);
+	if (p->pipeline > 1) {
+		say_count(buf, TERM_PIPELINE, p->pipeline);
+		say(buf, "%s", schedule_traits[p->schedule].name);
+	}
 	if (p->pipeline > 1 && p->virtual_stages > 1)
 		say(buf, "%" PRId64, p->virtual_stages);
-	say(buf, "dp %" PRId64, p->data);
+	say_count(buf, TERM_DATA, p->data);
 	if (reduces)
 		say(buf, "%s", strategy_name(p->strategy));
 	if (reduces && (strategy_has(p->strategy, STRATEGY_REPLICAS) || p->shard < p->data))
 		say(buf, "%" PRId64, p->shard);
-	say(buf, "mb %" PRId64, c->train.micro_batch);
+	say_count(buf, TERM_MICRO_BATCH, c->train.micro_batch);
 	if (c->train.recompute != REC_NONE)
-		say(buf, "%s", recompute_name(c->train.recompute));
+		say_term(buf, of_recompute[c->train.recompute]);
 	if (c->train.recompute != REC_NONE && c->train.recompute_layers < c->model.layers)
 		say(buf, "%" PRId64, c->train.recompute_layers);
 	if (reduces && units)
-		say(buf, "prefetch %" PRId64 "%s", p->prefetch, p->reshard_after_forward ? "" : " kept");
+		say_count(buf, TERM_PREFETCH, p->prefetch);
 	else if (reduces && strategy_has(p->strategy, STRATEGY_BUCKETS))
-		say(buf, "bucket %g", p->bucket_B / MIB_B);
+		say(buf, "%s %g", terms[TERM_BUCKET].word, p->bucket_B / MIB_B);
+	if (reduces && units && !p->reshard_after_forward)
+		say_term(buf, TERM_KEPT);
 	if (reduces && !p->overlap && strategy_has(p->strategy, STRATEGY_REDUCES))
 		say(buf, "no overlap");
 	return buf;
+}
+
+uint32_t plan_terms(const char *words)
+{
+	uint32_t found = 0;
+	char copy[PLAN_WORDS], *rest = copy;
+	snprintf(copy, sizeof copy, "%s", words);
+	for (const char *word; (word = strsep(&rest, " "));)
+		for (int t = 0; t < TERMS; t++)
+			if (!strcmp(word, terms[t].word))
+				found |= 1u << t;
+	return found;
+}
+
+void plan_terms_explain(uint32_t found, FILE *out)
+{
+	const char *before = "Words of a plan: ";
+	for (int t = 0; t < TERMS; t++)
+		if (found & 1u << t) {
+			fprintf(out, "%s%s: %s", before, terms[t].word, terms[t].meaning);
+			before = "; ";
+		}
+	if (found)
+		fputc('\n', out);
 }
 
 /* ---- as a file ---- */

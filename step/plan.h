@@ -59,6 +59,12 @@ void plan_put_cluster(struct config *c, int64_t nodes, int64_t gpus_per_node);
 #define PLAN_WORDS 192
 char *plan_words(const struct config *c, char buf[PLAN_WORDS]);
 
+/* Returns which of the words that need an explanation stand in what plan_words wrote: a set, to be joined by |. */
+uint32_t plan_terms(const char *words);
+/* Writes a line that explains them: "Words of a plan: tp: tensor-parallel ranks; mb: ...". Writes nothing for the empty
+ * set. */
+void plan_terms_explain(uint32_t terms, FILE *out);
+
 /* Writes the given keys of a parsed config and its plan as CONFIG.yaml. Keys that the strategy does not use are left
  * out; files get their whole path. `heading` has lines of comment, each with its "# "; NULL: none. */
 enum status plan_write_yaml(const struct config *c, const char *heading, FILE *out, struct error *e);

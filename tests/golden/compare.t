@@ -33,6 +33,8 @@ NVLink against PCIe of the same GPU, with the plan as given.
       the same).
     That part cancels in a comparison, so an order can be right although intervals overlap.
     The size of that part is not known, so no probability is given. Prices have no interval.
+    Words of a plan: dp: data-parallel ranks; mb: sequences of a micro-batch; full: layers are
+      recomputed, all or so many; prefetch: units gathered ahead
     warning: nothing was measured on this machine: its rates, and the software stack's habits, are those
       of published runs of others
     Counted with
@@ -74,6 +76,7 @@ A size of its own for each; the config's prices go before the catalogue's; the t
     Ranked by what renting costs (of node:4 gpu:8 l40s nic:1x100Gb the GPUs alone are counted).
       fastest:               node:4 gpu:8 l40s nic:1x100Gb, 1.07 times ahead of dgx-h100: their 90 % intervals overlap
       cheapest when rented:  dgx-h100, 3.73 times ahead of node:4 gpu:8 l40s nic:1x100Gb: their 90 % intervals are apart
+    Words of a plan: dp: data-parallel ranks; mb: sequences of a micro-batch; full: layers are recomputed, all or so many; prefetch: units gathered ahead
     node:4 gpu:8 l40s nic:1x100Gb: warning: the catalogue holds unverified numbers for 8 x NVIDIA L40S
     Counted with
         life   5 years: Amazon's annual report for 2024 (10-K, 2025-02): servers written off over 5 years from 2025-01 on, before that 6; Meta 5.5, Microsoft and Alphabet 6

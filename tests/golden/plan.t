@@ -38,6 +38,9 @@ What the config itself gives is where the search starts; the table ends with wha
     d  43.4 GiB     2.02 s         +1.9 %  dp 64 fsdp mb 1 prefetch 1
     e  43.8 GiB     2.02 s         +1.9 %  dp 64 fsdp mb 1 prefetch 2
     f  56.0 GiB     1.99 s         +0.0 %  dp 64 fsdp mb 1 prefetch 2 kept
+    Words of a plan: dp: data-parallel ranks; mb: sequences of a micro-batch; full: layers are
+      recomputed, all or so many; prefetch: units gathered ahead; kept: weights stay gathered for the
+      backward pass
     not searched: zero2, fsdp and hsdp inside a pipeline (only where the config has them there)
     48 plans: 0 illegal, 8 need more than 90 % of the memory, 0 cannot be among the best, 40 timed;
       those shown are predicted in full
@@ -120,6 +123,8 @@ Plans may use 90 % of the memory, and where none needs so little, all of it.
          memory  step time  over the best  plan
     a  79.1 GiB     2.03 s         +6.4 %  dp 64 fsdp mb 2 prefetch 0
     b  79.6 GiB     1.91 s         +0.0 %  dp 64 fsdp mb 2 prefetch 1
+    Words of a plan: dp: data-parallel ranks; mb: sequences of a micro-batch; prefetch: units gathered
+      ahead
     4 plans: 0 illegal, 1 need too much memory, 0 cannot be among the best, 3 timed; those shown are
       predicted in full
 
@@ -150,6 +155,8 @@ Nothing fits: what needs least, and what it misses.
     config  dp 1 mb 2 full     8.94 s  7.60 s to 10.5 s    7.33 k  45.3 %  143 GiB  63.0 GiB too much
             0 s  compute: gemm 67 % of the step
     No plan fits. The one that needs least misses 58.9 GiB on each device.
+    Words of a plan: dp: data-parallel ranks; mb: sequences of a micro-batch; full: layers are
+      recomputed, all or so many
     12 plans: 0 illegal, 12 need too much memory, 0 cannot be among the best, 0 timed; those shown are
       predicted in full
 
