@@ -261,11 +261,11 @@ void compare_verdict(const struct compare *c, FILE *out)
 		print_tight(&row[0], out);
 		return;
 	}
-	fprintf(out, "%.2f times %s", ratio(row, c->basis), ahead[c->basis]);
+	fprintf(out, "%s is ahead of %s: %.2f times %s", row[0].name, row[1].name, ratio(row, c->basis),
+		ahead[c->basis]);
 	if (c->basis != BY_TIME)
 		fprintf(out, ", at %.2f times the speed", ratio(row, BY_TIME));
-	fprintf(out, ": %s beside %s. Their 90 %% intervals %s.", row[0].name, row[1].name,
-		row[1].overlaps ? "overlap: the order is not sure" : "are apart");
+	fprintf(out, ". Their 90 %% intervals %s.", row[1].overlaps ? "overlap: the order is not sure" : "are apart");
 	if (c->mode == COMPARE_BUDGET && c->basis_note[0])
 		fprintf(out, " The comparison is %s.", c->basis_note);
 	print_tight(&row[0], out);

@@ -1,8 +1,8 @@
 NVLink against PCIe of the same GPU, with the plan as given.
 
     $ stepsim compare $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --systems 'gpu:8 a100-sxm-80 nvswitch,gpu:8 a100-sxm-80 none' --gpus 8 --fixed-plan
-    1.26 times the tokens per dollar of owning, at 1.26 times the speed: gpu:8 a100-sxm-80 nvswitch
-      beside gpu:8 a100-sxm-80 none. Their 90 % intervals overlap: the order is not sure.
+    gpu:8 a100-sxm-80 nvswitch is ahead of gpu:8 a100-sxm-80 none: 1.26 times the tokens per dollar of
+      owning, at 1.26 times the speed. Their 90 % intervals overlap: the order is not sure.
     Equal number of GPUs: 8; the plan as given
     #  system                      GPUs  step time       90 % interval  tokens/s     MFU    memory
             free  exposed  plan
@@ -61,7 +61,7 @@ NVLink against PCIe of the same GPU, with the plan as given.
 A size of its own for each; the config's prices go before the catalogue's; the tokens are counted.
 
     $ COLUMNS=300 stepsim compare $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --systems dgx-h100@8 --systems 'node:4 gpu:8 l40s nic:1x100Gb' --fixed-plan --target '300B tokens' --set cost.gpu_hour_usd=2 --set cost.system_price_usd=100000 --set cost.pue=1.2 --set cost.power_usd_per_kwh=0 | grep -vE '^warning|^  .*(GPU|NVIDIA)|Intervals|That part|The size'
-    3.73 times the tokens per dollar of rent, at 0.93 times the speed: dgx-h100 beside node:4 gpu:8 l40s nic:1x100Gb. Their 90 % intervals are apart.
+    dgx-h100 is ahead of node:4 gpu:8 l40s nic:1x100Gb: 3.73 times the tokens per dollar of rent, at 0.93 times the speed. Their 90 % intervals are apart.
     Systems of the sizes asked for; the plan as given
     #  system                         GPUs  step time     90 % interval  tokens/s     MFU    memory      free  exposed  plan
     ---------------------------------------------------------------------------------------------------------------------------------------------------
