@@ -108,14 +108,20 @@ static struct op cap_op(const struct builder *b, enum op_kind k)
 	return op;
 }
 
-/* The transform's activation is the MLP's without a gate, as all models with a transform have it. */
+/* The transform's activation is the MLP's, without its gate (ModernBERT). */
+static int transform_activation(const struct builder *b)
+{
+	const enum mlp mlp = b->m->mlp;
+	return mlp == MLP_GEGLU ? (int)MLP_GELU : mlp == MLP_SWIGLU ? (int)ACTIVATION_SILU : (int)mlp;
+}
+
 void vocabulary_forward(struct builder *b, struct head_acts *a, int32_t normed, struct view targets)
 {
 	a->seen = pick(b, normed, model_targets(b->m), "predictions");
 	int32_t x = a->seen;
 	if (b->m->head_transform) {
 		const struct linear dense = linear_dense(b, "head transform", PARAM_HEAD_DENSE_W);
-		a->active = dense_forward(b, &dense, b->m->mlp, x, &a->dense);
+		a->active = dense_forward(b, &dense, transform_activation(b), x, &a->dense);
 		x = build_norm(b, dense.what, a->active, PARAM_HEAD_NORM_W, &a->dense_stats);
 	}
 	const struct linear head = linear_head(b);
@@ -149,7 +155,7 @@ int32_t vocabulary_backward(struct builder *b, const struct head_acts *a)
 	build_weight_grad(b, &head, a->capped, a->in);
 	if (b->m->head_transform) {
 		dx = build_norm_grad(b, dense.what, dx, a->active, a->dense_stats, PARAM_HEAD_NORM_W, NONE);
-		dx = dense_backward(b, &dense, b->m->mlp, a->seen, a->dense, dx);
+		dx = dense_backward(b, &dense, transform_activation(b), a->seen, a->dense, dx);
 	}
 	return pick_grad(b, dx, n, "predictions", NONE);
 }

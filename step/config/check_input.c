@@ -51,8 +51,6 @@ static enum status check_heads_of_loss(const struct config *c, struct error *e)
 	if (m->predictions > m->seq_len)
 		return config_error(c, KEY_model_predictions, e,
 			"%" PRId64 " are more than the %" PRId64 " tokens of a sequence", m->predictions, m->seq_len);
-	if (m->head_transform && (m->mlp == MLP_SWIGLU || m->mlp == MLP_GEGLU))
-		return config_error_key(c, KEY_model_head_transform, e, "not modelled yet with a gated mlp");
 	if (!part && m->classes == 0 && (m->input == INPUT_TOKENS || m->input == INPUT_FRAMES))
 		return ST_OK;
 	if (c->parallel.context > 1)
