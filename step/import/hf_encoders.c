@@ -1,8 +1,10 @@
 /* Hugging Face models that are not decoders alone, each as the transformers class of its name builds it
  * (https://github.com/huggingface/transformers, src/transformers/models/TYPE/modeling_TYPE.py). */
+#include <stdio.h>
 #include <string.h>
 
 #include "step/import/hf_reader.h"
+#include "step/model_conv.h"
 
 /* The labels of a classifier: two where nothing is said, as transformers' PretrainedConfig has it. */
 static int64_t hf_classes(struct hf_reader *r)
@@ -46,6 +48,76 @@ void hf_type_roberta(struct hf_reader *r, struct model *m)
 	m->seq_len = r->out->longest_seq = m->max_positions - 2; /* positions begin behind the padding's, at 2 */
 }
 
+/* XLM-R XL, and RoBERTa with norms before its branches: a norm behind the last layer, and none behind the embedding but
+ * RoBERTa's. */
+void hf_type_roberta_prelayernorm(struct hf_reader *r, struct model *m)
+{
+	hf_type_roberta(r, m);
+	m->post_norm = false;
+	m->final_norm = true;
+}
+
+void hf_type_xlm_roberta_xl(struct hf_reader *r, struct model *m)
+{
+	hf_type_roberta_prelayernorm(r, m);
+	m->embedding_norm = false;
+}
+
+/* Megatron's BERT. */
+void hf_type_megatron_bert(struct hf_reader *r, struct model *m)
+{
+	hf_type_bert(r, m);
+	m->post_norm = m->embedding_norm = false;
+	m->final_norm = true;
+}
+
+/* ELECTRA: the discriminator, as it is fine-tuned, or its generator. Small ones have narrower embeddings. */
+void hf_type_electra(struct hf_reader *r, struct model *m)
+{
+	const char *name = json_string_value(json_array_get(hf_get(r, "architectures"), 0));
+	hf_type_bert(r, m);
+	if (!r->st && hf_int(r, "embedding_size", KEY_model_hidden, 128) != m->hidden)
+		hf_fail(r, "embedding_size",
+			"an embedding of another width than the model's cannot be described (nearest type: bert)");
+	if (name && strstr(name, "MaskedLM"))
+		return;
+	m->lm_head = m->head_transform = m->head_bias = false;
+	m->pooler = true;
+	m->classes = hf_classes(r);
+	if (!name || strstr(name, "PreTraining"))
+		hf_leaves_out(r, "pretraining beside a generator: a class of each sequence is trained");
+}
+
+void hf_type_mpnet(struct hf_reader *r, struct model *m)
+{
+	hf_type_roberta(r, m);
+	m->type_vocab = 0;
+	hf_leaves_out(r, "biases of scores by distance");
+}
+
+/* ESM-2: BERT for proteins, with norms before its branches and rope. */
+void hf_type_esm(struct hf_reader *r, struct model *m)
+{
+	const char *position = json_string_value(hf_get(r, "position_embedding_type"));
+	hf_type_bert(r, m);
+	m->type_vocab = 0;
+	m->post_norm = false;
+	m->final_norm = true;
+	m->embedding_norm = hf_bool(r, "emb_layer_norm_before", false);
+	if (!position || strcmp(position, "rotary") != 0)
+		return;
+	m->position = POS_ROPE;
+	m->max_positions = 0;
+}
+
+/* EuroBERT: Llama without a causal mask. */
+void hf_type_eurobert(struct hf_reader *r, struct model *m)
+{
+	hf_type_llama(r, m);
+	m->causal = false;
+	m->head_bias = m->bias;
+}
+
 /* ModernBERT: gated MLPs before norms without biases, and a masked-language-model head on the token embedding. */
 void hf_type_modernbert(struct hf_reader *r, struct model *m)
 {
@@ -58,24 +130,22 @@ void hf_type_modernbert(struct hf_reader *r, struct model *m)
 	hf_leaves_out(r, "windows of its local layers: a query sees all keys");
 }
 
-/* ViT with its classifier. */
-void hf_type_vit(struct hf_reader *r, struct model *m)
+/* What ViT and its kin share, with a classifier; the width of their MLPs is given to it. */
+static void read_patches(struct hf_reader *r, struct model *m, int64_t patch_size)
 {
 	m->input = INPUT_PATCHES;
 	m->image_size = hf_int(r, "image_size", KEY_model_image_size, 224);
-	m->patch_size = hf_int(r, "patch_size", KEY_model_patch_size, 16);
+	m->patch_size = hf_int(r, "patch_size", KEY_model_patch_size, patch_size);
 	m->channels = hf_int(r, "num_channels", KEY_model_channels, 3);
 	m->layers = hf_int(r, "num_hidden_layers", KEY_model_layers, 12);
 	m->hidden = hf_int(r, "hidden_size", KEY_model_hidden, 768);
 	m->heads = m->kv_heads = hf_int(r, "num_attention_heads", KEY_model_heads, 12);
 	m->head_dim = hf_head_dim_of(r, m, "hidden_size");
-	m->ffn_hidden = hf_int(r, "intermediate_size", KEY_model_ffn_hidden, 3072);
 	m->vocab = 1;
 	m->class_token = true;
 	m->classes = hf_classes(r);
 	m->lm_head = m->causal = false;
 	m->position = POS_LEARNED;
-	m->mlp = hf_activation(r, "hidden_act", "gelu", false);
 	m->norm = NORM_LAYERNORM;
 	hf_set_bias(m, hf_bool(r, "qkv_bias", true), true);
 	m->proj_bias = true;
@@ -83,6 +153,61 @@ void hf_type_vit(struct hf_reader *r, struct model *m)
 		hf_fail(r, "patch_size", "expected a divisor of image_size");
 	if (!r->st)
 		m->seq_len = m->max_positions = model_patches(m) + 1;
+}
+
+void hf_type_vit(struct hf_reader *r, struct model *m)
+{
+	read_patches(r, m, 16);
+	m->ffn_hidden = hf_int(r, "intermediate_size", KEY_model_ffn_hidden, 3072);
+	m->mlp = hf_activation(r, "hidden_act", "gelu", false);
+}
+
+void hf_type_deit(struct hf_reader *r, struct model *m)
+{
+	hf_type_vit(r, m);
+	hf_leaves_out(r, "the token for distillation");
+}
+
+/* DINOv2: its gated MLPs are two thirds as wide, up to a multiple of 8. */
+void hf_type_dinov2(struct hf_reader *r, struct model *m)
+{
+	const bool gated = hf_bool(r, "use_swiglu_ffn", false);
+	read_patches(r, m, 14);
+	const int64_t width = m->hidden * hf_int(r, "mlp_ratio", KEY_model_heads, 4);
+	m->ffn_hidden = gated ? (2 * width / 3 + 7) / 8 * 8 : width;
+	m->mlp = gated ? MLP_SWIGLU : hf_activation(r, "hidden_act", "gelu", false);
+	hf_leaves_out(r, "scales of what its branches add, and its training without labels");
+	if (hf_get(r, "num_register_tokens"))
+		hf_leaves_out(r, "register tokens");
+}
+
+/* ResNet, whose stages double their channels as the description has it. */
+void hf_type_resnet(struct hf_reader *r, struct model *m)
+{
+	const json_t *depths = hf_get(r, "depths"), *sizes = hf_get(r, "hidden_sizes"), *v;
+	const json_t *kind = hf_get(r, "layer_type");
+	size_t i, n = 0;
+	m->input = INPUT_PIXELS;
+	m->channels = hf_int(r, "num_channels", KEY_model_channels, 3);
+	m->conv_width = hf_int(r, "embedding_size", KEY_model_conv_width, 64);
+	m->conv_bottleneck = !kind || strcmp(json_string_value(kind) ? json_string_value(kind) : "", "basic") != 0;
+	if (!depths)
+		snprintf(m->conv_stages, sizeof m->conv_stages, "3, 4, 6, 3");
+	json_array_foreach(depths, i, v) if (n < sizeof m->conv_stages) n += (size_t)snprintf(m->conv_stages + n,
+		sizeof m->conv_stages - n, "%s%" JSON_INTEGER_FORMAT, i ? ", " : "", json_integer_value(v));
+	m->layers = model_conv_blocks(m);
+	m->hidden = model_conv_channels(m);
+	m->classes = hf_classes(r);
+	m->heads = m->kv_heads = m->head_dim = m->vocab = m->seq_len = 1;
+	m->ffn_hidden = 4 * m->hidden;
+	m->lm_head = m->final_norm = m->causal = false;
+	m->position = POS_NONE;
+	if (n >= sizeof m->conv_stages || m->layers < 1)
+		hf_fail(r, "depths", "expected the blocks of one to 8 stages");
+	json_array_foreach(sizes, i, v) if (json_integer_value(v) != m->conv_width << i << (m->conv_bottleneck ? 2 : 0))
+		hf_fail(r, "hidden_sizes", "expected twice the channels from stage to stage");
+	if (hf_bool(r, "downsample_in_first_stage", false) || hf_bool(r, "downsample_in_bottleneck", false))
+		hf_leaves_out(r, "where its stages halve an image");
 }
 
 /* DistilBERT: BERT without token types and pooler, under names of its own. */

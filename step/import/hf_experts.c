@@ -170,6 +170,66 @@ void hf_type_glm4_moe(struct hf_reader *r, struct model *m)
 	m->router_bias = true;
 }
 
+/* mlp_layer_types: "dense" of the first layers alone; `missing` of them where the list is. */
+static void read_first_dense(struct hf_reader *r, struct model *m, int64_t missing)
+{
+	const json_t *kinds = hf_get(r, "mlp_layer_types"), *v;
+	size_t i;
+	m->first_dense_layers = hf_get(r, "first_k_dense_replace")
+	                                ? hf_int(r, "first_k_dense_replace", KEY_model_first_dense_layers, missing)
+	                                : missing;
+	if (kinds)
+		m->first_dense_layers = 0;
+	json_array_foreach(kinds, i, v)
+	{
+		const char *kind = json_string_value(v);
+		if (!kind || strcmp(kind, "dense") != 0)
+			continue;
+		if ((json_int_t)i != m->first_dense_layers++)
+			hf_fail(r, "mlp_layer_types", "dense layers between those with experts cannot be described");
+	}
+}
+
+/* Experts under the names that K-EXAONE and Hy3 have. */
+static void read_shared_experts(struct hf_reader *r, struct model *m, int64_t count)
+{
+	read_experts(r, m, hf_get(r, "num_local_experts") ? "num_local_experts" : "num_experts", count, 8,
+		"moe_intermediate_size");
+	m->shared_experts = hf_int(r, "num_shared_experts", KEY_model_shared_experts, 1);
+	m->router_bias = true;
+	read_first_dense(r, m, 1);
+	if (hf_get(r, "num_nextn_predict_layers"))
+		hf_leaves_out(r, "layers that predict further tokens (num_nextn_predict_layers; model.mtp_layers)");
+}
+
+/* K-EXAONE: EXAONE 4's attention behind norms before the branches. */
+void hf_type_exaone_moe(struct hf_reader *r, struct model *m)
+{
+	hf_type_exaone4(r, m);
+	m->branch_norm = BRANCH_NORM_NONE;
+	read_shared_experts(r, m, 64);
+}
+
+/* Hunyuan 3. */
+void hf_type_hy_v3(struct hf_reader *r, struct model *m)
+{
+	hf_type_llama(r, m);
+	m->qk_norm = QK_NORM_HEAD;
+	read_shared_experts(r, m, 192);
+}
+
+/* Mellum 2: Qwen 3's layers, whose windows layer_types tells. */
+void hf_type_mellum(struct hf_reader *r, struct model *m)
+{
+	hf_type_qwen3(r, m);
+	m->sliding_window = 0;
+	read_experts(r, m, hf_get(r, "num_local_experts") ? "num_local_experts" : "num_experts", 64, 8,
+		"moe_intermediate_size");
+	read_first_dense(r, m, 0);
+	if (!r->st && hf_get(r, "layer_types"))
+		hf_read_listed_window(r, m);
+}
+
 void hf_type_llama4(struct hf_reader *outer, struct model *m)
 {
 	struct hf_reader r = hf_inside(outer, "text_config");

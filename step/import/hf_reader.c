@@ -83,6 +83,23 @@ void hf_read_mixed_window(struct hf_reader *r, struct model *m, int64_t window, 
 	}
 }
 
+void hf_read_listed_window(struct hf_reader *r, struct model *m)
+{
+	const json_t *kinds = hf_get(r, "layer_types"), *v;
+	int64_t every = 0, windows = 0;
+	size_t i;
+	json_array_foreach(kinds, i, v)
+	{
+		const bool full = json_is_string(v) && strcmp(json_string_value(v), "full_attention") == 0;
+		every = every == 0 && full ? (int64_t)i + 1 : every;
+		windows += !full;
+	}
+	if (every == 0)
+		hf_read_window(r, m, true, 0);
+	else if (windows > 0 && hf_get(r, "sliding_window"))
+		hf_read_mixed_window(r, m, 4096, every);
+}
+
 void hf_read_no_rope(struct hf_reader *r, struct model *m, int64_t every)
 {
 	const json_t *layers = hf_get(r, "no_rope_layers"), *v;

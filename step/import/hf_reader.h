@@ -64,11 +64,14 @@ typedef bool hf_has_experts_fn(const struct hf_reader *r, const struct model *m,
 void hf_set_mixers(struct hf_reader *r, struct model *m, const struct hf_mixers *mixers,
 	hf_has_experts_fn *has_experts);
 
+/* Reads a window on all layers, or on all but the last of every so many, as layer_types has it. */
+void hf_read_listed_window(struct hf_reader *r, struct model *m);
+
 /* Reads which layers have no rope: the last of every so many, of which no_rope_layers must not say otherwise. */
 void hf_read_no_rope(struct hf_reader *r, struct model *m, int64_t every);
 
-/* ---- hf_dense.c, hf_experts.c, hf_mamba.c, hf_hybrid.c, hf_encoders.c, hf_stacks.c: a function for each type;
- * hf_types.c: their table ---- */
+/* ---- hf_dense.c, hf_gpt.c, hf_experts.c, hf_mamba.c, hf_hybrid.c, hf_encoders.c, hf_stacks.c: a function for each
+ * type; hf_types.c: their table ---- */
 
 /* X(model_type, function). */
 #define HF_TYPES(X) \
@@ -183,42 +186,118 @@ void hf_read_no_rope(struct hf_reader *r, struct model *m, int64_t every);
 	X("internlm3", internlm3) \
 	X("ministral", ministral) \
 	X("ministral3", ministral) \
-	X("helium", llama)
+	X("helium", llama) \
+	X("iquestcoder", llama) \
+	X("hunyuan_vl_text", hunyuan) \
+	X("hyperclovax", hyperclovax) \
+	X("jais2", jais2) \
+	X("nanochat", nanochat) \
+	X("phi4_multimodal", phi4_multimodal) \
+	X("phi4mm", phi4_multimodal) \
+	X("openai-gpt", openai_gpt) \
+	X("biogpt", biogpt) \
+	X("solar_open", glm4_moe) \
+	X("mistral4", deepseek) \
+	X("youtu", minicpm3) \
+	X("exaone_moe", exaone_moe) \
+	X("hy_v3", hy_v3) \
+	X("mellum", mellum) \
+	X("qwen2_5_omni_text", qwen2) \
+	X("qwen3_omni_moe_text", qwen3_moe) \
+	X("electra", electra) \
+	X("esm", esm) \
+	X("eurobert", eurobert) \
+	X("data2vec-text", roberta) \
+	X("mpnet", mpnet) \
+	X("megatron-bert", megatron_bert) \
+	X("roberta-prelayernorm", roberta_prelayernorm) \
+	X("xlm-roberta-xl", xlm_roberta_xl) \
+	X("deit", deit) \
+	X("dinov2", dinov2) \
+	X("dinov2_with_registers", dinov2) \
+	X("resnet", resnet) \
+	X("umt5", umt5) \
+	X("bart", bart) \
+	X("plbart", bart) \
+	X("mbart", mbart) \
+	X("marian", marian) \
+	X("pegasus", pegasus) \
+	X("m2m_100", pegasus) \
+	X("blenderbot", blenderbot)
 
 typedef void hf_type_fn(struct hf_reader *r, struct model *m);
 #define HF_TYPE_FN(name, fn) hf_type_fn hf_type_##fn;
 HF_TYPES(HF_TYPE_FN)
 
-/* X(model_type, what its blocks have that cannot be described). */
+/* X(model_type, what its blocks have that cannot be described, the nearest type that is known). */
 #define HF_MISSING(X) \
-	X("kimi_linear", "a decay for each channel of its delta rules") \
-	X("bailing_moe_linear", "lightning attention") \
-	X("longcat_flash", "two attentions a layer, and zero-computation experts") \
-	X("step3", "multi-matrix factorization attention") \
-	X("step3_text", "multi-matrix factorization attention") \
-	X("mimo_v2_flash", "windows with other heads than full attention") \
-	X("ouro", "layers that run several times") \
-	X("deepseek_v4", "attention over compressed keys, and several residual streams") \
-	X("nemotron-nas", "layers of different widths") \
-	X("albert", "layers that share their weights") \
-	X("mllama", "cross-attention to pictures between its layers") \
-	X("swin", "shifted windows, and patches that are merged from stage to stage") \
-	X("wav2vec2", "convolutions of sound before its layers") \
-	X("hubert", "convolutions of sound before its layers") \
-	X("xlstm", "matrix memory cells in place of attention") \
-	X("rwkv7", "time mixing in place of attention") \
-	X("zamba2", "attention that several layers share") \
-	X("mamba", "Mamba-1 (mamba2 is known)") \
-	X("falcon_mamba", "Mamba-1 (mamba2 is known)") \
-	X("rwkv", "time mixing in place of attention") \
-	X("recurrent_gemma", "gated linear recurrences") \
-	X("gemma3n", "embeddings of each layer, and several residual streams") \
-	X("gemma3n_text", "embeddings of each layer, and several residual streams") \
-	X("deberta", "disentangled attention") \
-	X("deberta-v2", "disentangled attention") \
-	X("clip", "two towers and a loss between them") \
-	X("siglip", "two towers and a loss between them") \
-	X("siglip2", "two towers and a loss between them")
+	X("kimi_linear", "a decay for each channel of its delta rules", "qwen3_next") \
+	X("bailing_moe_linear", "lightning attention", "bailing_moe_v2") \
+	X("bailing_hybrid", "lightning attention", "bailing_moe_v2") \
+	X("longcat_flash", "two attentions a layer, and zero-computation experts", "deepseek_v3") \
+	X("step3", "multi-matrix factorization attention", "qwen3_moe") \
+	X("step3_text", "multi-matrix factorization attention", "qwen3_moe") \
+	X("step3p5", "windows with other heads than full attention", "qwen3_moe") \
+	X("mimo_v2_flash", "windows with other heads than full attention", "qwen3_moe") \
+	X("ouro", "layers that run several times", "llama") \
+	X("deepseek_v4", "attention over compressed keys, and several residual streams", "deepseek_v32") \
+	X("qwen4_exp", "delta rules beside sparse attention", "qwen3_5_moe") \
+	X("qwen4_exp_text", "delta rules beside sparse attention", "qwen3_5_moe") \
+	X("glm5_next", "a decay for each channel of its delta rules", "glm_moe_dsa") \
+	X("glm5_next_text", "a decay for each channel of its delta rules", "glm_moe_dsa") \
+	X("hy_v4", "several residual streams", "glm_moe_dsa") \
+	X("axk2", "a gate of sparse attention", "deepseek_v32") \
+	X("minimax_m3_vl", "attention to chosen blocks of keys", "minimax_m2") \
+	X("minimax_m3_vl_text", "attention to chosen blocks of keys", "minimax_m2") \
+	X("mistral_large4", "attention to chosen keys, with towers", "glm_moe_dsa") \
+	X("zaya", "attention by convolutions of compressed keys", "qwen3_moe") \
+	X("jetmoe", "experts of attention", "qwen3_moe") \
+	X("nemotron-nas", "layers of different widths", "llama") \
+	X("openelm", "layers of different widths", "llama") \
+	X("bitnet", "weights of 1.58 bits", "llama") \
+	X("albert", "layers that share their weights", "bert") \
+	X("mllama", "cross-attention to pictures between its layers", "llama") \
+	X("swin", "shifted windows, and patches that are merged from stage to stage", "vit") \
+	X("swinv2", "shifted windows, and patches that are merged from stage to stage", "vit") \
+	X("segformer", "patches that are merged from stage to stage", "vit") \
+	X("beit", "biases of scores by distance for patches", "vit") \
+	X("dinov3_vit", "rope for patches", "dinov2") \
+	X("vit_mae", "an encoder of some patches before a decoder of all", "vit") \
+	X("detr", "a convolutional network before an encoder and a decoder", "vit") \
+	X("sam", "windows of patches, and a decoder of masks", "vit") \
+	X("sam2", "patches that are merged from stage to stage, and a memory", "vit") \
+	X("convnext", "convolutions of each channel by itself", "resnet") \
+	X("convnextv2", "convolutions of each channel by itself", "resnet") \
+	X("efficientnet", "convolutions of each channel by itself", "resnet") \
+	X("mobilenet_v2", "convolutions of each channel by itself", "resnet") \
+	X("wav2vec2", "convolutions of sound before its layers", "whisper") \
+	X("wav2vec2-bert", "convolutions of sound in its layers", "whisper") \
+	X("wavlm", "convolutions of sound before its layers", "whisper") \
+	X("hubert", "convolutions of sound before its layers", "whisper") \
+	X("xlstm", "matrix memory cells in place of attention", "mamba2") \
+	X("rwkv7", "time mixing in place of attention", "mamba2") \
+	X("zamba2", "attention that several layers share", "nemotron_h") \
+	X("mamba", "Mamba-1", "mamba2") \
+	X("falcon_mamba", "Mamba-1", "mamba2") \
+	X("rwkv", "time mixing in place of attention", "mamba2") \
+	X("recurrent_gemma", "gated linear recurrences", "mamba2") \
+	X("gemma3n", "embeddings of each layer, and several residual streams", "gemma3") \
+	X("gemma3n_text", "embeddings of each layer, and several residual streams", "gemma3") \
+	X("gemma4", "heads of another width in layers without a window", "gemma3") \
+	X("gemma4_text", "heads of another width in layers without a window", "gemma3") \
+	X("deberta", "disentangled attention", "bert") \
+	X("deberta-v2", "disentangled attention", "bert") \
+	X("xlnet", "two streams of attention to relative positions", "bert") \
+	X("longformer", "windows around a row, and global rows", "modernbert") \
+	X("big_bird", "windows around a row, and random keys", "modernbert") \
+	X("switch_transformers", "experts of an encoder before a decoder", "t5") \
+	X("longt5", "windows of an encoder before a decoder", "t5") \
+	X("clip", "two towers and a loss between them", "vit") \
+	X("siglip", "two towers and a loss between them", "vit") \
+	X("siglip2", "two towers and a loss between them", "vit") \
+	X("blip", "a tower of pictures that text attends to", "vit") \
+	X("blip-2", "queries between a tower of pictures and a language model", "vit") \
+	X("florence2", "a tower of pictures before an encoder", "bart")
 
 /* Fills the model of a type that transformers builds. ST_INPUT: an unknown type, with those that are known. */
 void hf_read_type(struct hf_reader *r, const char *type);

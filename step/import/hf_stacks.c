@@ -54,28 +54,88 @@ void hf_type_t5(struct hf_reader *r, struct model *m) { read_t5(r, m, false, 321
 
 void hf_type_mt5(struct hf_reader *r, struct model *m) { read_t5(r, m, true, 250112); }
 
+/* umT5: each layer has a table of its own, as small as one. */
+void hf_type_umt5(struct hf_reader *r, struct model *m)
+{
+	read_t5(r, m, true, 250112);
+	m->tied_embeddings = false; /* its files have both (transformers ties them) */
+	hf_leaves_out(r, "tables of relative positions of all layers but the first of each stack");
+}
+
+/* An activation without a gate; swish moves what a gelu moves. */
+static enum mlp plain_activation(struct hf_reader *r)
+{
+	const json_t *v = hf_get(r, "activation_function");
+	const char *name = json_is_string(v) ? json_string_value(v) : "";
+	if (strcmp(name, "swish") != 0 && strcmp(name, "silu") != 0)
+		return hf_activation(r, "activation_function", "gelu", false);
+	hf_leaves_out(r, "swish, taken as gelu");
+	return MLP_GELU;
+}
+
+/* Sizes under the names that BART's kin and Whisper have, of one width in both stacks. */
+static void read_stacks(struct hf_reader *r, struct model *m, const int64_t missing[4])
+{
+	set_stacks(m, hf_int(r, "encoder_layers", KEY_model_layers, missing[0]),
+		hf_int(r, "decoder_layers", KEY_model_layers, missing[0]));
+	m->hidden = hf_int(r, "d_model", KEY_model_hidden, missing[1]);
+	m->heads = m->kv_heads = hf_int(r, "encoder_attention_heads", KEY_model_heads, missing[2]);
+	if (!r->st && hf_int(r, "decoder_attention_heads", KEY_model_heads, m->heads) != m->heads)
+		hf_fail(r, "decoder_attention_heads", "expected as many as encoder_attention_heads");
+	m->head_dim = hf_head_dim_of(r, m, "d_model");
+	m->ffn_hidden = hf_int(r, "encoder_ffn_dim", KEY_model_ffn_hidden, missing[3]);
+	if (!r->st && hf_int(r, "decoder_ffn_dim", KEY_model_ffn_hidden, m->ffn_hidden) != m->ffn_hidden)
+		hf_fail(r, "decoder_ffn_dim", "expected the same as encoder_ffn_dim");
+	m->norm = NORM_LAYERNORM;
+	m->mlp = plain_activation(r);
+	hf_set_bias(m, true, true);
+	m->proj_bias = m->tied_embeddings = true;
+}
+
+/* Text in both stacks: BART and those that follow it. */
+static void read_bart(struct hf_reader *r, struct model *m, enum position position, int64_t offset)
+{
+	read_stacks(r, m, (const int64_t[]){12, 1024, 16, 4096});
+	m->vocab = hf_int(r, "vocab_size", KEY_model_vocab, 50265);
+	hf_read_positions(r, m, "max_position_embeddings", 1024);
+	m->encoder_seq_len = m->seq_len;
+	m->position = position;
+	m->max_positions = m->seq_len + offset;
+	m->tied_embeddings = hf_bool(r, "tie_word_embeddings", true);
+}
+
+/* Norms behind the branches and the embeddings are as many as those before the branches and behind the stacks. */
+void hf_type_bart(struct hf_reader *r, struct model *m)
+{
+	read_bart(r, m, POS_LEARNED, 2); /* BartLearnedPositionalEmbedding begins at 2 */
+	hf_leaves_out(r, "that its norms stand behind the branches: they are before them");
+}
+
+void hf_type_mbart(struct hf_reader *r, struct model *m)
+{
+	read_bart(r, m, POS_LEARNED, 2);
+	hf_leaves_out(r, "norms behind the embeddings");
+}
+
+void hf_type_marian(struct hf_reader *r, struct model *m)
+{
+	read_bart(r, m, POS_SINCOS, 0);
+	hf_leaves_out(r, "that its norms stand behind the branches: they are before them");
+}
+
+void hf_type_pegasus(struct hf_reader *r, struct model *m) { read_bart(r, m, POS_SINCOS, 0); }
+
+void hf_type_blenderbot(struct hf_reader *r, struct model *m) { read_bart(r, m, POS_LEARNED, 0); }
+
 /* Whisper: the encoder's positions are sines, which its file has and no step trains. Biases of keys, which it lacks,
  * are counted: 0.01 % of the parameters. */
 void hf_type_whisper(struct hf_reader *r, struct model *m)
 {
-	const int64_t encoder = hf_int(r, "encoder_layers", KEY_model_layers, 4);
-	set_stacks(m, encoder, hf_int(r, "decoder_layers", KEY_model_layers, 4));
-	m->hidden = hf_int(r, "d_model", KEY_model_hidden, 384);
-	m->heads = m->kv_heads = hf_int(r, "encoder_attention_heads", KEY_model_heads, 6);
-	if (!r->st && hf_int(r, "decoder_attention_heads", KEY_model_heads, m->heads) != m->heads)
-		hf_fail(r, "decoder_attention_heads", "expected as many as encoder_attention_heads");
-	m->head_dim = hf_head_dim_of(r, m, "d_model");
-	m->ffn_hidden = hf_int(r, "encoder_ffn_dim", KEY_model_ffn_hidden, 1536);
-	if (!r->st && hf_int(r, "decoder_ffn_dim", KEY_model_ffn_hidden, m->ffn_hidden) != m->ffn_hidden)
-		hf_fail(r, "decoder_ffn_dim", "expected the same as encoder_ffn_dim");
+	read_stacks(r, m, (const int64_t[]){4, 384, 6, 1536});
 	m->vocab = hf_int(r, "vocab_size", KEY_model_vocab, 51865);
 	m->input = INPUT_FRAMES;
 	m->channels = hf_int(r, "num_mel_bins", KEY_model_channels, 80);
 	m->encoder_seq_len = hf_int(r, "max_source_positions", KEY_model_encoder_seq_len, 1500);
 	m->seq_len = m->max_positions = hf_int(r, "max_target_positions", KEY_model_seq_len, 448);
 	m->position = POS_LEARNED;
-	m->norm = NORM_LAYERNORM;
-	m->mlp = hf_activation(r, "activation_function", "gelu", false);
-	hf_set_bias(m, true, true);
-	m->proj_bias = m->tied_embeddings = true;
 }

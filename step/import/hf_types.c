@@ -16,9 +16,9 @@ static const struct {
 	HF_TYPES(TYPE)};
 
 static const struct {
-	const char *name, *has;
+	const char *name, *has, *nearest;
 } missing[] = {
-#define MISSING(name, has) {name, has},
+#define MISSING(name, has, nearest) {name, has, nearest},
 	HF_MISSING(MISSING)};
 
 /* Names what a type has that no key describes; false: the type is none of those. */
@@ -26,8 +26,9 @@ static bool is_missing(struct hf_reader *r, const char *type)
 {
 	for (size_t i = 0; type && i < COUNT(missing); i++)
 		if (strcmp(missing[i].name, type) == 0) {
-			r->st = error_set(r->e, ST_INPUT, "%s: model_type: %s has %s, which cannot be described (%s)",
-				r->name, type, missing[i].has, KNOWN);
+			r->st = error_set(r->e, ST_INPUT,
+				"%s: model_type: %s has %s, which cannot be described (nearest: %s; %s)", r->name, type,
+				missing[i].has, missing[i].nearest, KNOWN);
 			return true;
 		}
 	return false;
@@ -65,9 +66,11 @@ static bool read_known(struct hf_reader *r, const char *type)
 static bool read_inner(struct hf_reader *r, const char *type)
 {
 	static const char *const keys[] = {"text_config", "language_config", "llm_config"};
+	const struct hf_reader thinker = hf_inside(r, "thinker_config"); /* of Qwen's that speak */
 	for (size_t i = 0; type && i < COUNT(keys); i++) {
-		struct hf_reader inner = hf_inside(r, keys[i]);
-		if (inner.root == r->root || !read_known(&inner, json_string_value(hf_get(&inner, "model_type"))))
+		struct hf_reader inner = hf_inside(&thinker, keys[i]);
+		const char *of = json_string_value(hf_get(&inner, "model_type"));
+		if (inner.root == thinker.root || (!read_known(&inner, of) && !is_missing(&inner, of)))
 			continue;
 		r->st = inner.st;
 		if (!r->st)

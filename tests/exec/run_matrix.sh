@@ -107,6 +107,8 @@ for ranks in 1 2; do
 	train $ranks "${dit[@]}" train.fused=false train.recompute=full model.norm=rmsnorm
 	train $ranks "${dit[@]}" train.fused=false "${again[@]}=[layernorm,mlp]" parallel.strategy=zero1
 	train $ranks "${heads[@]}" parallel.tensor=$ranks
+	train $ranks "${heads[@]}" model.mlp=geglu model.position=rope parallel.tensor=$ranks # ModernBERT, ESM-2
+	train $ranks "${heads[@]}" model.mlp=swiglu train.recompute=full
 	train $ranks "${heads[@]}" model.lm_head=false model.predictions=0 model.head_transform=false \
 		model.head_bias=false model.post_norm=true model.final_norm=false
 	train $ranks "${vit[@]}" parallel.tensor=$ranks
@@ -150,6 +152,7 @@ for ranks in 1 2; do
 	tensor=(parallel.tensor="$ranks"); [ $ranks -eq 2 ] && tensor+=(parallel.sequence_parallel=true)
 	train $ranks "${stacks[@]}" model.kv_heads=2 model.head_dim=12 "${tensor[@]}"
 	train $ranks "${stacks[@]}" "${again[@]}=core_attn,layernorm,mlp" parallel.tensor=$ranks
+	train $ranks "${stacks[@]}" model.position=sincos "${tensor[@]}" # Pegasus, M2M-100
 	train $ranks "${stacks[@]}" train.freeze=attention parallel.strategy=fsdp parallel.bucket_mb=25
 	train $ranks "${t5[@]}" "${tensor[@]}"
 	train $ranks "${t5[@]}" train.fused=false model.tied_embeddings=true train.recompute=full "${tensor[@]}"

@@ -219,7 +219,20 @@ static void test_refusals(void)
 		"config.json: model_type: unknown value \"some_vl\" (" KNOWN);
 	refused("{\"model_type\": \"bailing_moe_linear\"}",
 		"config.json: model_type: bailing_moe_linear has lightning attention, which cannot be described "
-		"(" KNOWN);
+		"(nearest: bailing_moe_v2; " KNOWN);
+	refused("{\"model_type\": \"some_vl\", \"text_config\": {\"model_type\": \"gemma4_text\"}}",
+		"config.json: model_type: gemma4_text has heads of another width in layers without a window, which "
+		"cannot be described (nearest: gemma3; " KNOWN);
+	refused("{\"model_type\": \"electra\", \"embedding_size\": 32, " SIZES "}",
+		"config.json: embedding_size: an embedding of another width than the model's cannot be described "
+		"(nearest type: bert)");
+	refused("{\"model_type\": \"resnet\", \"hidden_sizes\": [256, 500]}",
+		"config.json: hidden_sizes: expected twice the channels from stage to stage");
+	refused("{\"model_type\": \"hy_v3\", \"mlp_layer_types\": [\"sparse\", \"dense\"], " SIZES "}",
+		"config.json: mlp_layer_types: dense layers between those with experts cannot be described");
+	refused("{\"model_type\": \"mellum\", \"sliding_window\": 16, \"layer_types\": [\"full_attention\", "
+		"\"sliding_attention\"], " SIZES "}",
+		"config.json: layer_types: expected full attention in the last of every so many layers alone");
 	refused("{\"model_type\": \"qwen3_next\", \"layer_types\": [\"full_attention\"], " SIZES "}",
 		"config.json: layer_types: expected a kind for each of num_hidden_layers");
 	refused("{\"model_type\": \"falcon_h1\", \"mamba_n_heads\": 7, \"mamba_d_ssm\": 64, " SIZES "}",
