@@ -260,30 +260,9 @@ static void single_branch_backward(struct builder *b, struct acts *a, int32_t *d
 	add_norm_grad(b, "norm1", dn, a->x_in, a->stats1, PARAM_NORM1_W, dx);
 }
 
-void block_backward(struct builder *b, struct acts *a, int32_t *dx)
+/* Pre-norm. Both branches of a parallel block see the gradient of its output, before either adds to it. */
+static void pre_norm_backward(struct builder *b, struct acts *a, int32_t *dx)
 {
-	b->acts_now = a;
-	if (model_is_conv(b->m)) {
-		conv_block_backward(b, a, dx);
-		return;
-	}
-	if (b->m->layer_pattern[0]) {
-		single_branch_backward(b, a, dx);
-		return;
-	}
-	if (b->m->adaptive_norm) {
-		adaptive_backward(b, a, dx);
-		return;
-	}
-	if (b->m->branch_norm != BRANCH_NORM_NONE) {
-		branch_norm_backward(b, a, dx);
-		return;
-	}
-	if (b->m->post_norm) {
-		post_norm_backward(b, a, dx);
-		return;
-	}
-	/* Both branches of a parallel block see the gradient of its output, before either adds to it. */
 	bool parallel = b->m->parallel_residual;
 	int32_t dn2 = mlp_branch_grad(b, a, *dx), dn1 = parallel ? attention_backward(b, a, *dx) : NONE;
 	add_norm_grad(b, "norm2", dn2, a->x_mid, a->stats2, PARAM_NORM2_W, dx);
@@ -294,4 +273,36 @@ void block_backward(struct builder *b, struct acts *a, int32_t *dx)
 	if (!parallel)
 		dn1 = attention_backward(b, a, *dx);
 	add_norm_grad(b, "norm1", dn1, a->x_in, a->stats1, PARAM_NORM1_W, dx);
+}
+
+/* Runs the block's forward pass again. Where that does not end early, it returns the result, held: a variable keeps it
+ * while the gradient is computed from it (PyTorch, torch/utils/checkpoint.py, and Megatron-Core,
+ * tensor_parallel/random.py: `outputs` in CheckpointFunction.backward). */
+static int32_t run_again(struct builder *b, struct acts *a)
+{
+	b->recomputing = true;
+	const int32_t result = block_forward(b, a->x_in, a);
+	b->recomputing = false;
+	const bool held = b->c->stack.recompute_last_gemm && result != NONE && result != a->conv.out;
+	return held ? build_hold(b, COMP_ACTIVATIONS, (double)b->r->buffers.at[result].bytes, "recomputed result")
+	            : NONE;
+}
+
+void block_backward(struct builder *b, struct acts *a, int32_t *dx)
+{
+	int32_t held = build_recomputes(b, b->layer) ? run_again(b, a) : NONE;
+	b->acts_now = a;
+	if (model_is_conv(b->m))
+		conv_block_backward(b, a, dx);
+	else if (b->m->layer_pattern[0])
+		single_branch_backward(b, a, dx);
+	else if (b->m->adaptive_norm)
+		adaptive_backward(b, a, dx);
+	else if (b->m->branch_norm != BRANCH_NORM_NONE)
+		branch_norm_backward(b, a, dx);
+	else if (b->m->post_norm)
+		post_norm_backward(b, a, dx);
+	else
+		pre_norm_backward(b, a, dx);
+	build_release(b, &held);
 }

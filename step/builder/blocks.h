@@ -14,7 +14,8 @@ void again_mlp(struct builder *b, struct acts *a);
 void again_attention(struct builder *b, struct acts *a);
 /* Appends the forward pass of block b->layer. Returns its output, or NONE when recomputing and nothing needs it. */
 int32_t block_forward(struct builder *b, int32_t x_in, struct acts *a);
-/* Replaces the gradient of the block's output in *dx by that of its input. */
+/* Replaces the gradient of the output of block b->layer in *dx by that of its input, after its forward pass where that
+ * runs again. */
 void block_backward(struct builder *b, struct acts *a, int32_t *dx);
 /* Returns the place of a table's gradient. Rows add to it one by one, so its first writer clears it, unless it is
  * `cleared`. */

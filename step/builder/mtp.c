@@ -76,11 +76,6 @@ static int32_t block_i_backward(struct builder *b, int64_t i, int32_t later)
 	dx = build_norm_grad(b, "final norm", dx, a->head.x, a->head.stats, PARAM_MTP_FINAL_NORM_W, NONE);
 	if (later != NONE)
 		build_on(b, add_op(b, "residual grad"), dx, later, NONE, dx);
-	if (build_recomputes(b, b->layer)) {
-		b->recomputing = true;
-		block_forward(b, acts->x_in, acts);
-		b->recomputing = false;
-	}
 	block_backward(b, acts, &dx);
 	int32_t dtokens = half_backward(b, &of_token, dx, a->tokens_normed, a->tokens, a->tokens_stats,
 		PARAM_MTP_TOKEN_NORM_W);

@@ -293,11 +293,6 @@ static void backward(struct builder *b, const struct action *a)
 		}
 		gather_use_begin(b);
 		b->layer = (int32_t)l;
-		if (build_recomputes(b, l)) {
-			b->recomputing = true;
-			block_forward(b, acts->x_in, acts);
-			b->recomputing = false;
-		}
 		block_backward(b, acts, &dx);
 		b->layer = NONE;
 		gather_use_end(b);

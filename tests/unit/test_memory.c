@@ -96,6 +96,14 @@ static void test_terms(void)
 	CU_ASSERT_EQUAL(held_B(&c, "dropout masks", true), MICRO * LAYERS * 2 * TOKENS * H);
 
 	c = tiny(3);
+	c.train.recompute = REC_FULL;
+	CU_ASSERT_EQUAL(held_B(&c, "recomputed result", true), 0); /* it ends before the last product */
+	c.stack.recompute_last_gemm = true;
+	CU_ASSERT_EQUAL(held_B(&c, "recomputed result", true), MICRO * LAYERS * TOKENS * H * 2);
+	c.train.recompute_layers = 2;
+	CU_ASSERT_EQUAL(held_B(&c, "recomputed result", true), MICRO * 2 * TOKENS * H * 2);
+
+	c = tiny(3);
 	c.stack.memory.gate_B = 2;
 	c.model.mlp = MLP_SWIGLU;
 	CU_ASSERT_EQUAL(held_B(&c, "gate", true), 0); /* a fused kernel keeps none */
@@ -372,7 +380,33 @@ static void test_over_time(void)
 	program_destroy(p);
 }
 
-UNIT_MAIN("memory", {"over the step", test_over_time}, {"each term", test_terms}, {"lives", test_lives},
-	{"model states", test_states}, {"stored", test_stored}, {"activations", test_activations},
-	{"activations by module", test_modules}, {"activations op by op", test_ops},
+/* A recomputed block's result is held from its recomputation to the end of its backward pass. Where that pass of the
+ * only block has the peak, recomputation takes that much more. */
+static void test_recomputed_result(void)
+{
+	struct config c = tiny(1);
+	c.train.recompute = REC_FULL;
+	c.stack.recompute_last_gemm = true;
+	struct program *p = built(&c);
+	const struct role *r = &p->roles[0];
+	CU_ASSERT_EQUAL_FATAL(r->held.n, MICRO);
+	for (size_t i = 0; i < r->held.n; i++) {
+		const struct held *h = &r->held.at[i];
+		const struct op *before = &r->ops.at[h->from - 1], *last = &r->ops.at[h->to];
+		CU_ASSERT_TRUE(before->flags & OP_RECOMPUTED);
+		CU_ASSERT_FALSE(r->ops.at[h->from].flags & OP_RECOMPUTED);
+		CU_ASSERT_EQUAL(before->kind, OP_ADD); /* of the residual */
+		CU_ASSERT_STRING_EQUAL(last->what, "norm1");
+		CU_ASSERT_EQUAL(last->kind, OP_NORM_GRAD);
+		CU_ASSERT_EQUAL(last->layer, before->layer);
+	}
+	program_destroy(p);
+	const struct layout with = peak(&c);
+	c.train.recompute = REC_NONE;
+	CU_ASSERT_EQUAL(with.peak_B, peak(&c).peak_B + (uint64_t)(TOKENS * 256 * 2));
+}
+
+UNIT_MAIN("memory", {"a recomputed block's result", test_recomputed_result}, {"over the step", test_over_time},
+	{"each term", test_terms}, {"lives", test_lives}, {"model states", test_states}, {"stored", test_stored},
+	{"activations", test_activations}, {"activations by module", test_modules}, {"activations op by op", test_ops},
 	{"units in a pipeline", test_units_in_a_pipeline})
