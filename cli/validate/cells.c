@@ -189,7 +189,7 @@ static const struct word attentions[] = {
 	WORD("fused", "flash"),
 	WORD("yes", "flash"),
 	WORD("true", "flash"),
-	WORD("cudnn", "flash"),
+	WITH("cudnn", "flash", "attention_kernel: fa3"), /* as the stacks on cuDNN have it */
 	WORD("TE", "flash"),
 	WORD("Transformer Engine", "flash"),
 	WORD("xformers", "flash"),

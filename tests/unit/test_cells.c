@@ -53,6 +53,7 @@ static void test_words(void)
 		{"attention", "flash (cuDNN/TE)", "flash", "-"},
 		{"attention", "naive (fused softmax)", "naive", "-"},
 		{"attention", "SDPA", "flash", "-"},
+		{"attention", "cuDNN", "flash", "attention_kernel: fa3"},
 		{"attention", "eager", "naive", "-"},
 		{"act_ckpt", "", "-", "-"},
 		{"act_ckpt", "True", "full", "-"},
