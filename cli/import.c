@@ -127,6 +127,27 @@ static bool names_model(const struct options *o, const struct import *im)
 	return false;
 }
 
+/* Says that the text names no model that is known, and which it names. */
+static void refuse_model(const struct import *im, struct error *refused)
+{
+	const struct leaf *named = NULL;
+	for (size_t i = 0; i < im->foreign.leaves.n && !named; i++) {
+		const struct leaf *l = &im->foreign.leaves.at[i];
+		if (l->verdict == NOT_MODELLED && l->unmet == KEY_model_preset)
+			named = l;
+	}
+	if (named)
+		error_set(refused, ST_INPUT,
+			"%s:%d: its model %.100s is no preset: give its config.json (`stepsim import FILE config.json`), "
+			"or --set model.preset=NAME",
+			im->name, named->node->line, named->value);
+	else
+		error_set(refused, ST_INPUT,
+			"%s: it names no model that is known: give a config.json or a preset (`stepsim import FILE "
+			"MODEL`, or --set model.preset=NAME)",
+			im->name);
+}
+
 static enum status complete(const struct options *o, struct import *im, struct error *refused, struct error *e)
 {
 	enum status st = o->model ? put_model(im, o->model, e) : ST_OK;
@@ -138,10 +159,7 @@ static enum status complete(const struct options *o, struct import *im, struct e
 		import_put(im, KEY_cluster_system, STARTER_SYSTEM, "assumed: --system NAME takes another");
 	im->lacks_model = !names_model(o, im);
 	if (im->lacks_model)
-		error_set(refused, ST_INPUT,
-			"%s: it names no model that is known: give a config.json or a preset (`stepsim import FILE "
-			"MODEL`, or --set model.preset=NAME)",
-			im->name);
+		refuse_model(im, refused);
 	struct config *c = st ? NULL : malloc(sizeof *c);
 	if (!st && !c)
 		st = error_nomem(e, "a config");

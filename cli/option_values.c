@@ -86,7 +86,10 @@ static const struct option_value values[] = {
 	{"--model", NULL, "list models"},
 	{"--system", NULL, "list systems"},
 	/* configs/frameworks, which tests/unit/test_import.c compares; the last two: those that are written */
-	{"--from", "accelerate axolotl deepspeed llama-factory llm-foundry megatron nanotron nemo torchtitan", NULL},
+	{"--from",
+		"accelerate axolotl deepspeed levanter litgpt llama-factory llm-foundry maxtext megatron nanotron nemo torchtitan "
+		"torchtune transformers",
+		NULL},
 	{"--to", "accelerate deepspeed megatron nanotron torchtitan", NULL},
 	{"--emit", "accelerate deepspeed megatron nanotron torchtitan", NULL},
 	{"--systems", NULL, "list systems"},

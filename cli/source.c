@@ -56,7 +56,12 @@ static enum status import_if_foreign(struct options *o, const char *path, char *
 	if (st && (found || st != ST_INPUT))
 		st = error_set(e, st, "%s", unread.text);
 	else if (!found)
-		st = ST_OK;
+		st = im->is_strange
+		             ? error_set(e, ST_INPUT,
+				       "%s: no key of it is a section of CONFIG.yaml, nor are they of a framework "
+				       "that is known (%s)",
+				       path, options_words("--from"))
+		             : ST_OK;
 	if (!st && found)
 		note_absent(im);
 	if (!st && refused.status)

@@ -8,6 +8,7 @@
 #include "base/array.h"
 #include "base/memory_stream.h"
 #include "base/paths.h"
+#include "base/suggest.h"
 #include "step/import/import.h"
 
 #define ROUNDS 4 /* of what is added, which other keys may follow from */
@@ -458,13 +459,39 @@ static bool writes_model(const struct import_table *t)
 	return false;
 }
 
+/* Names the frameworks that can be written, where `to` is none that is known. */
+static enum status check_name(const char *to, struct error *e)
+{
+	char **names = NULL;
+	size_t n = 0, written = 0;
+	bool known = false;
+	enum status st = path_catalogue_names("frameworks", &names, &n, e);
+	for (size_t i = 0; i < n && !st; i++) {
+		struct import_table t;
+		known |= strcmp(names[i], to) == 0;
+		if ((st = import_table_load(names[i], &t, e)))
+			break;
+		if (t.writes) {
+			char *swap = names[written];
+			names[written++] = names[i];
+			names[i] = swap;
+		}
+		import_table_free(&t);
+	}
+	if (!st && !known)
+		st = error_set(e, ST_INPUT, "unknown framework \"%.60s\"%s", to,
+			suggest_known(to, (const char *const *)names, written).text);
+	path_names_free(names, n);
+	return st;
+}
+
 enum status export_write(const struct config *c, const char *to, FILE *out, struct error *e)
 {
 	struct exporter x = {.c = c, .e = e};
 	char *text = NULL;
 	size_t len = 0;
-	enum status st = import_table_load(to, &x.table, e);
-	if (st)
+	enum status st = check_name(to, e);
+	if (st || (st = import_table_load(to, &x.table, e)))
 		return st;
 	if (!x.table.writes)
 		st = error_set(e, ST_INPUT, "%s: its configs are read, but not written", x.table.title);

@@ -58,10 +58,20 @@ static enum status parse(const char *text, size_t len, const char *name, struct 
 
 /* ---- the leaves ---- */
 
+/* Copies a text; of a number, 500_000, without what groups its digits. */
 static bool add_text(char **out, const char *text)
 {
+	const bool number = isdigit((unsigned char)*text) && strspn(text, "0123456789_") == strlen(text);
 	*out = strdup(text);
-	return *out != NULL;
+	if (!*out)
+		return false;
+	size_t n = 0;
+	for (const char *p = text; number && *p; p++)
+		if (*p != '_')
+			(*out)[n++] = *p;
+	if (number)
+		(*out)[n] = '\0';
+	return true;
 }
 
 /* Writes "[a, b]" of a list's scalars. */
@@ -114,7 +124,7 @@ static enum status collect(struct foreign *f, const struct ynode *n, const char 
 	}
 	if (n->kind == Y_MAP && n->n)
 		return ST_OK;
-	struct leaf l = {.node = n};
+	struct leaf l = {.node = n, .unmet = KEY_COUNT};
 	if (n->kind == Y_SEQ)
 		list_text(n, text, sizeof text);
 	if (f->leaves.n == LEAVES_MOST)

@@ -8,23 +8,29 @@
 
 #define HUB "huggingface.co/"
 #define NAME_LEN 128
+#define STOPS "/ ;,\"()" /* of a page in a text */
 
-/* Words of a name that tell what the weights were trained for, or who keeps them, and nothing of their shapes. */
+/* Words of a name that tell what the weights were trained for, who keeps them, when (2507) and in which format, and
+ * nothing of their shapes. */
 static bool says_nothing(const char *word)
 {
-	static const char *const words[] = {"meta", "instruct", "chat", "hf", "base", "pt", "it"};
+	static const char *const words[] = {"meta", "instruct", "chat", "hf", "base", "pt", "it", "thinking",
+		"reasoning", "bf16", "fp16", "fp8", "gptq", "awq", "bnb", "nf4", "nvfp4", "int4", "int8", "4bit",
+		"8bit", "dequantized", "linearized"};
 	for (size_t i = 0; i < COUNT(words); i++)
 		if (strcasecmp(word, words[i]) == 0)
 			return true;
-	return false;
+	return strlen(word) == 4 && strspn(word, "0123456789") == 4;
 }
 
-/* Copies the model's own name out of "organisation/name", without such words. */
-static void shorten(const char *id, char out[NAME_LEN])
+/* Copies the model's own name, the last of "organisation/name" or of a path, without such words. `len` bytes. */
+static void shorten(const char *id, size_t len, char out[NAME_LEN])
 {
 	char text[NAME_LEN], *rest = text, *word;
-	const char *slash = strchr(id, '/');
 	size_t n = 0;
+	while (len > 1 && id[len - 1] == '/')
+		len--;
+	const char *slash = memrchr(id, '/', len);
 	id = slash ? slash + 1 : id;
 	snprintf(text, sizeof text, "%.*s", (int)strcspn(id, "/ ;,\"()"), id);
 	*out = '\0';
@@ -33,19 +39,24 @@ static void shorten(const char *id, char out[NAME_LEN])
 			n += (size_t)snprintf(out + n, NAME_LEN - n, "%s%s", n ? "-" : "", word);
 }
 
-/* Returns whether the preset's source is the page of this model. */
+/* Returns whether the preset's source names the page of this model. */
 static bool is_page_of(const char *preset, const char *name)
 {
 	char path[PATH_MAX_LEN], page[NAME_LEN];
 	struct ydoc *doc = NULL;
+	bool found = false;
 	if (path_catalogue("models", preset, path, NULL) || ydoc_load(path, &doc, NULL))
 		return false;
 	const struct ynode *source = ynode_get(ydoc_root(doc), "source");
 	const char *hub = source && source->kind == Y_SCALAR ? strstr(source->text, HUB) : NULL;
-	if (hub)
-		shorten(hub + strlen(HUB), page);
+	for (; hub && !found; hub = strstr(hub, HUB)) {
+		hub += strlen(HUB);
+		const char *name_at = hub + strcspn(hub, "/ ");
+		shorten(hub, (size_t)(name_at - hub) + (*name_at == '/' ? 1 + strcspn(name_at + 1, STOPS) : 0), page);
+		found = strcasecmp(page, name) == 0;
+	}
 	ydoc_destroy(doc);
-	return hub && strcasecmp(page, name) == 0;
+	return found;
 }
 
 static bool hub_preset(const char *id, char preset[STACK_NAME])
@@ -53,7 +64,7 @@ static bool hub_preset(const char *id, char preset[STACK_NAME])
 	char name[NAME_LEN], **names = NULL;
 	size_t n = 0;
 	bool found = false;
-	shorten(id, name);
+	shorten(id, strcspn(id, " ;,\"()"), name);
 	if (!*name || path_catalogue_names("models", &names, &n, NULL))
 		return false;
 	for (size_t i = 0; i < n && !found; i++) {

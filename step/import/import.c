@@ -53,14 +53,14 @@ static enum status read_marks(struct import *im, const char *text, size_t len, s
 
 /* ---- the whole ---- */
 
-/* Returns whether all keys at the top are sections of CONFIG.yaml. */
-static bool is_our_own(const struct foreign *f)
+/* Counts the keys at the top that are sections of CONFIG.yaml. */
+static size_t count_ours(const struct foreign *f)
 {
 	const struct ynode *root = ydoc_root(f->doc);
+	size_t n = 0;
 	for (size_t i = 0; i < root->n; i++)
-		if (!config_is_section(root->child[i]->key))
-			return false;
-	return true;
+		n += config_is_section(root->child[i]->key);
+	return n;
 }
 
 static enum status recognise(const struct foreign *f, char name[STACK_NAME], struct error *e)
@@ -92,10 +92,11 @@ enum status import_read(const char *text, size_t len, const char *name, const ch
 		return st;
 	if (from)
 		snprintf(framework, sizeof framework, "%s", from);
-	else if (!is_our_own(&out->foreign))
+	else if (count_ours(&out->foreign) < ydoc_root(out->foreign.doc)->n)
 		st = recognise(&out->foreign, framework, e);
-	*found = !st && *framework;
-	if (*found && !(st = import_table_load(framework, &out->table, e)))
+	*found = st || *framework;
+	out->is_strange = !*found && ydoc_root(out->foreign.doc)->n >= 3 && count_ours(&out->foreign) == 0;
+	if (*found && !st && !(st = import_table_load(framework, &out->table, e)))
 		out->foreign.apart = out->table.apart;
 	if (*found && !st && !(st = read_marks(out, text, len, e)) && !(st = rows_apply(out, e))) {
 		rows_leave_to_preset(out);

@@ -13,6 +13,7 @@ struct import {
 	const char *name; /* of the file; borrowed */
 	struct import_table table;
 	struct foreign foreign;
+	bool is_strange;  /* of no framework, and with three keys or more, none of which is a section of CONFIG.yaml */
 	bool lacks_model; /* neither the text nor an option names one: what is written must not run */
 	struct import_key {
 		bool given, by_default; /* by the text; by what the framework or stepsim takes without it */
@@ -21,8 +22,9 @@ struct import {
 };
 
 /* Reads the config of a framework: `from` names it, or NULL: it is recognised by its keys. *found is false where they
- * are no framework's that is known; then nothing else is filled. `text` and `name` are borrowed. ST_INPUT with
- * position: a value that its key cannot have. */
+ * are no framework's that is known, or where the text cannot be read; then nothing but is_strange is filled. `text` and
+ * `name` are borrowed. ST_INPUT with position: a value that its key cannot have, or a table of a framework that cannot
+ * be read. */
 enum status import_read(const char *text, size_t len, const char *name, const char *from, bool *found,
 	struct import *out, struct error *e);
 void import_free(struct import *im); /* NULL-safe members */

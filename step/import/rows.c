@@ -238,6 +238,7 @@ static enum status give(struct import *im, const struct import_row *r, struct le
 		return error_nomem(e, "a config");
 	if (r->to == KEY_model_preset && !has_preset(value)) {
 		leaf_judge(l, NOT_MODELLED, "`stepsim list models` has no %.60s", value);
+		l->unmet = r->to;
 		return ST_OK;
 	}
 	if (st && k->type == KEY_WORD) {
@@ -297,11 +298,15 @@ static enum status take(struct import *im, const struct import_row *r, struct le
 	enum status st = ST_OK;
 	switch (convert(im, r, text, value)) {
 	case GIVES: st = give(im, r, l, value, e); break;
-	case DROPS: leaf_judge(l, NO_EFFECT, "as without it"); break;
+	case DROPS:
+		if (l->verdict != NOT_MODELLED || l->unmet == r->to)
+			leaf_judge(l, NO_EFFECT, "as without it");
+		break;
 	case DIFFERS:
-		if (l->verdict == LEFT && !is_off(text))
+		if (l->verdict == LEFT && !is_off(text)) {
 			leaf_judge(l, NOT_MODELLED, "%s has no \"%.40s\"", config_key(r->to)->path, text);
-		else if (l->verdict == LEFT)
+			l->unmet = r->to;
+		} else if (l->verdict == LEFT)
 			leaf_judge(l, NO_EFFECT, "off");
 		break;
 	case LACKS:
