@@ -77,18 +77,19 @@ static void predict_rows(const struct machine *m, struct bench_table *t)
 {
 	const struct rates rates = rates_of(m);
 	struct group g;
+	struct error why = {0};
 	enum collective c = t->plan.coll;
 	for (size_t i = 0; i < t->n && t->ranks > 1; i++) {
 		struct bench_row *r = &t->rows[i];
-		double at_s = collective_time_s(&rates, c, t->ranks, 1, (double)r->bytes);
+		double at_s = collective_time_s(&rates, c, t->ranks, 1, (double)r->bytes, &why);
 		if (!isfinite(at_s)) {
-			snprintf(t->unpredicted, sizeof t->unpredicted,
-				"no rate of the links between the ranks is known");
+			snprintf(t->unpredicted, sizeof t->unpredicted, "%.500s",
+				why.status ? why.text : "no rate of the links between the ranks is known");
 			return;
 		}
 		r->predicted_s = at_s;
 		r->latency = r->bytes < LATENCY_B ||
-		             collective_time_s(&rates, c, t->ranks, 1, 2 * (double)r->bytes) < 1.5 * at_s;
+		             collective_time_s(&rates, c, t->ranks, 1, 2 * (double)r->bytes, &why) < 1.5 * at_s;
 	}
 	if (t->ranks > 1 && rates_group(&rates, t->ranks, 1, &g, NULL) == ST_OK)
 		snprintf(t->limited_by, sizeof t->limited_by, "%s", g.bottleneck_text);

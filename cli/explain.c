@@ -81,16 +81,18 @@ static enum status collective_row(const struct program *p, const struct op *op, 
 {
 	int64_t size = op_group_size(&p->mesh, op), stride = p->mesh.stride[op->group];
 	double S = (double)op->collective.elements * dtype_bytes((enum dtype)op->dtype);
-	struct collective_price price = collective_price_of(rates, op, size, stride, p->config.collectives, S);
-	struct group g;
-	bool known = rates_group(rates, size, stride, &g, NULL) == ST_OK && g.ring_Bps > 0;
+	struct collective_price price = collective_price_of(rates, op, size, stride, p->config.collectives, S, e);
+	struct group g = {0};
+	if (!isfinite(price.time_s) || rates_group(rates, size, stride, &g, e))
+		return e->status;
 	char bytes[QUANTITY_MAX], time[QUANTITY_MAX], channels[24] = "";
 	if (price.channels > 0)
 		snprintf(channels, sizeof channels, "%d", price.channels);
 	return table_row(t, e, "%s, %s|%lld|%s|%s|%s|%s|%s|%s|%s", collective_name((enum collective)op->coll),
 		mesh_dim_name((enum mesh_dim)op->group), (long long)size, quantity_format(bytes, S, UNIT_BYTE),
 		price.algorithm, price.proto >= 0 ? nccl_proto_name((enum nccl_proto)price.proto) : "", channels,
-		quantity_format(time, alone_s, UNIT_SECOND), bound_name(price.bound), known ? g.bottleneck_text : "");
+		quantity_format(time, alone_s, UNIT_SECOND), bound_name(price.bound),
+		g.ring_Bps > 0 ? g.bottleneck_text : "");
 }
 
 static enum status collective_rows(const struct program *p, const struct role *r, const struct rates *rates,

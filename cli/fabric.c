@@ -32,6 +32,7 @@ struct fabric {
 	const struct config *config;
 	VEC(struct machine) machines;
 	VEC(struct seen) rows;
+	struct error *e; /* why a row could not be priced */
 };
 
 static void fabric_free(struct fabric *f)
@@ -128,7 +129,7 @@ static double residual(const struct fabric *f, const struct seen *s, const struc
 	struct machine m = f->machines.at[s->machine];
 	m.links = *links;
 	const struct rates rates = rates_of(&m);
-	return log(collective_time_s(&rates, s->coll, s->ranks, 1, s->bytes) / s->time_s);
+	return log(collective_time_s(&rates, s->coll, s->ranks, 1, s->bytes, f->e) / s->time_s);
 }
 
 struct search {
@@ -238,7 +239,7 @@ static json_t *fabric_json(const struct fabric *f, const struct link_factors *l,
 static enum status attach_logs(struct fabric *f, struct machine *m, json_t **json, struct error *e)
 {
 	struct link_factors links = {0};
-	double *room = NULL;
+	double *room = NULL, before = 0;
 	enum status st = read_logs(f, e);
 	if (!st && !(room = calloc(f->rows.n, sizeof *room)))
 		st = error_nomem(e, "the fabric");
@@ -250,9 +251,12 @@ static enum status attach_logs(struct fabric *f, struct machine *m, json_t **jso
 				"%s: no rate of its links is known, against which logs say anything",
 				f->config->cluster.system);
 	if (!st) {
-		const double before = stats_median(room, errors_of(f, &links, -1, -1, room));
+		before = stats_median(room, errors_of(f, &links, -1, -1, room));
 		fit(&(struct search){f, false}, &links);
 		fit(&(struct search){f, true}, &links);
+		st = e->status;
+	}
+	if (!st) {
 		const double after = stats_median(room, errors_of(f, &links, -1, -1, room));
 		m->links = links;
 		snprintf(m->source + strlen(m->source), sizeof m->source - strlen(m->source), "; links as %s measured",
@@ -268,7 +272,7 @@ static enum status attach_logs(struct fabric *f, struct machine *m, json_t **jso
 
 enum status fabric_attach(const struct config *c, struct machine *m, json_t **json, struct error *e)
 {
-	struct fabric f = {.config = c};
+	struct fabric f = {.config = c, .e = e};
 	*json = NULL;
 	if (!c->cluster.fabric[0])
 		return ST_OK;

@@ -102,8 +102,9 @@ static enum status put_hosts(const struct options *o, struct import *im, struct 
 		put_number(im, KEY_cluster_nodes, c->cluster.nodes, "assumed: --gpus N takes more");
 	if (gpus == 0 || (!o->gpus && import_has(im, KEY_cluster_nodes)))
 		return ST_OK;
-	if (target_take_gpus(&taken, gpus, o->gpus ? e : &why))
-		return o->gpus ? e->status : ST_OK;
+	const enum status st = target_take_gpus(&taken, gpus, &why);
+	if (st)
+		return st == ST_INPUT && !o->gpus ? ST_OK : error_set(e, st, "%s", why.text);
 	if (!o->gpus && !fixed && taken.cluster.nodes <= 1)
 		return ST_OK;
 	import_drop(im, KEY_cluster_gpus_per_node);

@@ -106,8 +106,11 @@ static enum status add_key(struct table *t, const struct side *s, const char *pa
 		sets[o.sets.n] = set;
 		o.sets.at = sets;
 		o.sets.n++;
-		if (!predict_side(&o, config, r, &refused))
+		const enum status one = predict_side(&o, config, r, &refused);
+		if (!one)
 			change(alone, s[0].predicted.time.step_s, r->time.step_s);
+		else if (one != ST_INPUT)
+			st = error_set(e, one, "%s", refused.text);
 	}
 	if (!st)
 		st = table_row(t, e, "%s|%s|%s|%s", path, from, to, alone);

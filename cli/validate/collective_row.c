@@ -85,7 +85,7 @@ static void put_time(struct judged_collective *out, double time_s, double spread
 static enum status predict_by_links(const struct rates *r, enum collective coll, int64_t ranks,
 	struct judged_collective *out, struct error *e)
 {
-	const struct collective_price p = collective_price(r, coll, ranks, 1, COLLECTIVE_ANY, out->bytes);
+	const struct collective_price p = collective_price(r, coll, ranks, 1, COLLECTIVE_ANY, out->bytes, e);
 	if (!isfinite(p.time_s))
 		return error_set(e, ST_INPUT, "%s: no rate of the links between %lld ranks is known", r->machine->name,
 			(long long)ranks);

@@ -211,7 +211,6 @@ static enum status estimate(struct advisor *v, struct error *e)
 	const struct advise_case *a = v->a;
 	struct evaluator *plans = NULL;
 	struct evaluation base, x;
-	struct error refused = {0};
 	enum status st = evaluator_create(a->machine, &plans, e);
 	if (st)
 		return st;
@@ -220,6 +219,7 @@ static enum status estimate(struct advisor *v, struct error *e)
 	const double step_s = a->predicted->time.step_s, scale = !st && base.folded ? step_s / base.step_s : 1;
 	for (size_t i = 0; i < v->trials.n && !st; i++) {
 		struct trial *t = &v->trials.at[i];
+		struct error refused = {0};
 		enum status one = evaluate_plan(plans, t->config, t->config->ranks, &x, &refused);
 		if (one && one != ST_INPUT)
 			st = error_set(e, one, "%s", refused.text);

@@ -26,10 +26,11 @@ int64_t pair_stride(const struct rates *r, int64_t stride, int64_t from, int64_t
 	return host % (2 * distance) == 0 ? distance : 1;
 }
 
-static double link_time_s(const struct rates *r, enum collective c, int64_t size, int64_t stride, double bytes)
+static double link_time_s(const struct rates *r, enum collective c, int64_t size, int64_t stride, double bytes,
+	struct error *e)
 {
 	struct group g;
-	if (rates_group(r, size, stride, &g, NULL) || !(g.ring_Bps > 0))
+	if (rates_group(r, size, stride, &g, e) || !(g.ring_Bps > 0))
 		return INFINITY;
 	bool exchange = c == COLL_SENDRECV || c == COLL_SEND || c == COLL_RECV || c == COLL_ALLTOALL;
 	return collective_rounds(c, size) * g.ring_latency_s +
@@ -50,7 +51,7 @@ static struct collective_price price_as_nccl(const struct nccl_group *g, enum co
 }
 
 struct collective_price price_flat(const struct rates *r, enum collective c, int64_t size, int64_t stride,
-	struct collective_choice forced, double bytes)
+	struct collective_choice forced, double bytes, struct error *e)
 {
 	struct collective_price p = {.rel_sigma = r->parameters->cost.sigma_alpha_beta,
 		.algo = -1,
@@ -67,11 +68,13 @@ struct collective_price price_flat(const struct rates *r, enum collective c, int
 		p.measured = measured.same_size;
 		p.rel_sigma = p.measured ? r->parameters->cost.sigma_link_curve : r->parameters->cost.sigma_alpha_beta;
 		p.algorithm = p.measured ? "measured" : p.algorithm;
-	} else if (!r->path_is_measured && nccl_group_of(r, size, stride, &g, NULL) == ST_OK) {
-		return price_as_nccl(&g, c, forced, bytes);
+	} else if (!r->path_is_measured && nccl_runs_on(r)) {
+		if (nccl_group_of(r, size, stride, &g, e) == ST_OK)
+			return price_as_nccl(&g, c, forced, bytes);
+		p.time_s = empty_s = INFINITY;
 	} else {
-		p.time_s = link_time_s(r, c, size, stride, bytes);
-		empty_s = link_time_s(r, c, size, stride, 0);
+		p.time_s = link_time_s(r, c, size, stride, bytes, e);
+		empty_s = link_time_s(r, c, size, stride, 0, e);
 		if (!r->path_is_measured && bytes < r->parameters->nccl.large_B)
 			p.rel_sigma = r->parameters->cost.sigma_alpha_beta_small;
 	}
@@ -82,13 +85,14 @@ struct collective_price price_flat(const struct rates *r, enum collective c, int
 #define PRICER(id, name, nccl, protocol, portable, pricer, ...) [ALGO_##id] = price_##pricer,
 
 struct collective_price collective_price(const struct rates *r, enum collective c, int64_t size, int64_t stride,
-	struct collective_choice forced, double bytes)
+	struct collective_choice forced, double bytes, struct error *e)
 {
 	static collective_pricer *const pricers[] = {ALGORITHMS(PRICER)};
-	return pricers[forced.algorithm](r, c, size, stride, forced, bytes);
+	return pricers[forced.algorithm](r, c, size, stride, forced, bytes, e);
 }
 
-double collective_time_s(const struct rates *r, enum collective c, int64_t size, int64_t stride, double bytes)
+double collective_time_s(const struct rates *r, enum collective c, int64_t size, int64_t stride, double bytes,
+	struct error *e)
 {
-	return collective_price(r, c, size, stride, COLLECTIVE_ANY, bytes).time_s;
+	return collective_price(r, c, size, stride, COLLECTIVE_ANY, bytes, e).time_s;
 }

@@ -22,20 +22,20 @@ struct collective_price {
 
 /* Returns the time of a collective over `size` ranks, `stride` apart, on a full buffer of `bytes`; 0 for one rank. An
  * algorithm that the collective or the group cannot run leaves the choice free. Infinite when no rate of the link is
- * known. */
+ * known, or where the links cannot be looked up: then `e` says why (ST_RUN: memory ran out). */
 typedef struct collective_price collective_pricer(const struct rates *r, enum collective c, int64_t size,
-	int64_t stride, struct collective_choice forced, double bytes);
+	int64_t stride, struct collective_choice forced, double bytes, struct error *e);
 
 /* By the pricer of the algorithm's row. */
 collective_pricer collective_price;
-double collective_time_s(const struct rates *r, enum collective c, int64_t size, int64_t stride,
-	double bytes); /* of a free choice */
+double collective_time_s(const struct rates *r, enum collective c, int64_t size, int64_t stride, double bytes,
+	struct error *e); /* of a free choice */
 
 /* The same of an op, whose rows may go to each host once (struct op_collective). `bytes`: as above. */
 struct collective_price collective_price_of(const struct rates *r, const struct op *op, int64_t size, int64_t stride,
-	struct collective_choice forced, double bytes);
+	struct collective_choice forced, double bytes, struct error *e);
 struct collective_price price_once_a_host(const struct rates *r, int64_t size, int64_t stride,
-	struct collective_choice forced, double bytes, double crossing_B);
+	struct collective_choice forced, double bytes, double crossing_B, struct error *e);
 
 /* The pricers. price_flat runs one algorithm over all ranks of the group. Its time is the profile's curve
  * "<collective>.<size>" where there is one (of a GPU's profile only those measured inside one host, for groups inside

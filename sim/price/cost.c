@@ -341,16 +341,6 @@ static int64_t message_parts(const struct program *p, const struct op *op, const
 	               : 1;
 }
 
-/* Looks the group's links up, which are kept from then on. Without memory for that, pricers would take a simpler model
- * of the links and not say so. */
-static enum status links_looked_up(const struct rates *r, int64_t size, int64_t stride, struct error *e)
-{
-	struct group g;
-	struct error why = {ST_OK, ""};
-	const enum status st = rates_group(r, size, stride, &g, &why);
-	return st == ST_RUN ? error_set(e, st, "%s", why.text) : ST_OK;
-}
-
 static enum status cost_collective(const struct program *p, const struct op *op, const struct rates *r,
 	struct op_cost *out, struct error *e)
 {
@@ -365,11 +355,8 @@ static enum status cost_collective(const struct program *p, const struct op *op,
 	const struct collective_choice forced = p->config.collectives;
 	const int64_t parts = message_parts(p, op, r);
 	const double bytes = (double)op->collective.elements * dtype_bytes(op->dtype);
-	const enum status st = links_looked_up(r, size, stride, e);
-	if (st)
-		return st;
-	struct collective_price price = collective_price_of(r, op, size, stride, forced, bytes / (double)parts);
-	price.time_s += collective_time_s(r, COLL_ALL_GATHER, parts, p->mesh.stride[DIM_TP], bytes);
+	struct collective_price price = collective_price_of(r, op, size, stride, forced, bytes / (double)parts, e);
+	price.time_s += collective_time_s(r, COLL_ALL_GATHER, parts, p->mesh.stride[DIM_TP], bytes, e);
 	if (r->compute_capability <= 0 &&
 		(forced.protocol != PROTO_AUTO || !algorithm_traits[forced.algorithm].portable))
 		return error_set(e, ST_INPUT, "collectives.%s: %s runs no NCCL; only NVIDIA's GPUs do",

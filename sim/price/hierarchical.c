@@ -23,16 +23,16 @@ static int64_t ranks_a_host(const struct rates *r, int64_t size, int64_t stride)
 }
 
 struct collective_price price_hierarchical(const struct rates *r, enum collective c, int64_t size, int64_t stride,
-	struct collective_choice forced, double bytes)
+	struct collective_choice forced, double bytes, struct error *e)
 {
 	const int64_t here = c == COLL_ALL_REDUCE ? ranks_a_host(r, size, stride) : 0;
 	const struct collective_choice any = {ALGO_AUTO, forced.protocol}, ring = {ALGO_RING, forced.protocol};
 	if (here == 0)
-		return price_flat(r, c, size, stride, any, bytes);
+		return price_flat(r, c, size, stride, any, bytes, e);
 	const struct collective_price parts[] = {
-		price_flat(r, COLL_REDUCE_SCATTER, here, stride, any, bytes),
-		price_flat(r, COLL_ALL_REDUCE, size / here, r->devices_per_node, ring, bytes / (double)here),
-		price_flat(r, COLL_ALL_GATHER, here, stride, any, bytes),
+		price_flat(r, COLL_REDUCE_SCATTER, here, stride, any, bytes, e),
+		price_flat(r, COLL_ALL_REDUCE, size / here, r->devices_per_node, ring, bytes / (double)here, e),
+		price_flat(r, COLL_ALL_GATHER, here, stride, any, bytes, e),
 	};
 	struct collective_price p = {.measured = true,
 		.algo = -1,
@@ -53,14 +53,14 @@ struct collective_price price_hierarchical(const struct rates *r, enum collectiv
 /* The ranks of one place on each host exchange rows, one for each host, while those of a host pass on what has come
  * (DeepEP, docs/legacy.md: kernels that forward from RDMA to NVLink): so the longer of both counts. */
 struct collective_price price_once_a_host(const struct rates *r, int64_t size, int64_t stride,
-	struct collective_choice forced, double bytes, double crossing_B)
+	struct collective_choice forced, double bytes, double crossing_B, struct error *e)
 {
 	const int64_t here = ranks_a_host(r, size, stride);
 	if (here == 0)
-		return collective_price(r, COLL_ALLTOALL, size, stride, forced, bytes);
+		return collective_price(r, COLL_ALLTOALL, size, stride, forced, bytes, e);
 	const struct collective_price across = price_flat(r, COLL_ALLTOALL, size / here, r->devices_per_node, forced,
-					      crossing_B),
-				      inside = price_flat(r, COLL_ALLTOALL, here, stride, forced, bytes);
+					      crossing_B, e),
+				      inside = price_flat(r, COLL_ALLTOALL, here, stride, forced, bytes, e);
 	struct collective_price p = across.time_s >= inside.time_s ? across : inside;
 	p.rel_sigma = fmax(across.rel_sigma, inside.rel_sigma);
 	p.measured = across.measured && inside.measured;
@@ -69,13 +69,14 @@ struct collective_price price_once_a_host(const struct rates *r, int64_t size, i
 }
 
 struct collective_price collective_price_of(const struct rates *r, const struct op *op, int64_t size, int64_t stride,
-	struct collective_choice forced, double bytes)
+	struct collective_choice forced, double bytes, struct error *e)
 {
 	const double element_B = dtype_bytes((enum dtype)op->dtype);
 	const bool exchange = op->coll == COLL_ALLTOALL;
 	if (exchange && op->collective.once > 0)
 		bytes = (double)op->collective.once * element_B;
 	return exchange && op->collective.crossing > 0
-	               ? price_once_a_host(r, size, stride, forced, bytes, (double)op->collective.crossing * element_B)
-	               : collective_price(r, (enum collective)op->coll, size, stride, forced, bytes);
+	               ? price_once_a_host(r, size, stride, forced, bytes, (double)op->collective.crossing * element_B,
+				 e)
+	               : collective_price(r, (enum collective)op->coll, size, stride, forced, bytes, e);
 }

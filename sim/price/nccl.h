@@ -106,9 +106,11 @@ struct nccl_result {
 	double rel_sigma;
 };
 
-/* Fills a group of `size` ranks, `stride` apart (machine_group). Fails with ST_INPUT where the GPUs are not NVIDIA's or
- * the rate of the links is not known. */
 struct rates;
+/* True where the GPUs are NVIDIA's and their links are known. */
+bool nccl_runs_on(const struct rates *r);
+/* Fills a group of `size` ranks, `stride` apart (machine_group). Fails with ST_INPUT where NCCL does not run or the
+ * rate of the links is not known, with ST_RUN as machine_group does. */
 enum status nccl_group_of(const struct rates *r, int64_t size, int64_t stride, struct nccl_group *out, struct error *e);
 
 #define NCCL_ANY ((struct nccl_choice){-1, -1})

@@ -12,10 +12,12 @@ static enum nccl_arch arch_of(int64_t capability)
 	                          : NCCL_VOLTA;
 }
 
+bool nccl_runs_on(const struct rates *r) { return r->has_links && !r->is_host && r->compute_capability > 0; }
+
 enum status nccl_group_of(const struct rates *r, int64_t size, int64_t stride, struct nccl_group *out, struct error *e)
 {
 	struct group all, inside;
-	if (!r->has_links || r->is_host || r->compute_capability <= 0)
+	if (!nccl_runs_on(r))
 		return error_set(e, ST_INPUT, "%s: NCCL runs on NVIDIA's GPUs whose links are known", r->machine->name);
 	enum status st = rates_group(r, size, stride, &all, e);
 	if (st)

@@ -256,11 +256,11 @@ static int bench_all_reduce(void)
 	struct error e = {0};
 	if (machine_load("dgx-h100", RANKS / 8, 0, &m, &e))
 		die("machine", &e);
-	double begin_s = cpu_s(), sum = collective_time_s(RATES(&m), COLL_ALL_REDUCE, RANKS, 1, 1e9),
+	double begin_s = cpu_s(), sum = collective_time_s(RATES(&m), COLL_ALL_REDUCE, RANKS, 1, 1e9, NULL),
 	       first_s = cpu_s() - begin_s;
 	begin_s = cpu_s();
 	for (int i = 0; i < REPEATS; i++)
-		sum += collective_time_s(RATES(&m), COLL_ALL_REDUCE, RANKS, 1, 1e6 * (i + 1));
+		sum += collective_time_s(RATES(&m), COLL_ALL_REDUCE, RANKS, 1, 1e6 * (i + 1), NULL);
 	double each_s = (cpu_s() - begin_s) / REPEATS;
 	machine_free(&m);
 	int missed = verdict("price of an all-reduce on 65,536 ranks, the first", 1e3 * first_s, 1, 1, "ms");

@@ -168,15 +168,15 @@ static void test_collectives(void)
 		for (int c = 0; c < COLL_OF_GROUPS; c++)
 			for (size_t s = 0; s < COUNT(sizes); s++) {
 				const double t = collective_time_s(RATES(&m), (enum collective)c, groups[g].size, 1,
-					sizes[s]);
+					sizes[s], NULL);
 				const double i = collective_time_s(&by_inside, (enum collective)c, groups[g].size, 1,
-						     sizes[s]),
+						     sizes[s], NULL),
 					     n = collective_time_s(&by_network, (enum collective)c, groups[g].size, 1,
-						     sizes[s]);
+						     sizes[s], NULL);
 				const double l = collective_time_s(&by_latency, (enum collective)c, groups[g].size, 1,
-						     sizes[s]),
+						     sizes[s], NULL),
 					     a = collective_time_s(&by_all, (enum collective)c, groups[g].size, 1,
-						     sizes[s]);
+						     sizes[s], NULL);
 				CU_ASSERT(i <= t * (1 + 1e-12) && n <= t * (1 + 1e-12) && l < t);
 				CU_ASSERT(a <= fmin(i, fmin(n, l)) * (1 + 1e-12) && a >= t / 2 * (1 - 1e-12));
 				CU_ASSERT(groups[g].nodes > 1 || n == t);

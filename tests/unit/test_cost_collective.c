@@ -8,22 +8,22 @@
 static void test_ring(void)
 {
 	struct machine m = gpu();
-	NEAR(collective_time_s(RATES(&m), COLL_ALL_REDUCE, 8, 1, 800e6), 14 * (3e-6 + 100e6 / 100e9));
-	NEAR(collective_time_s(RATES(&m), COLL_ALL_GATHER, 8, 1, 800e6), 7 * (3e-6 + 100e6 / 100e9));
-	NEAR(collective_time_s(RATES(&m), COLL_REDUCE_SCATTER, 8, 1, 800e6), 7 * (3e-6 + 100e6 / 100e9));
-	CU_ASSERT_EQUAL(collective_time_s(RATES(&m), COLL_ALL_REDUCE, 1, 1, 800e6), 0);
-	NEAR(collective_time_s(RATES(&m), COLL_BROADCAST, 8, 1, 800e6), 7 * 3e-6 + 800e6 / 100e9);
-	NEAR(collective_time_s(RATES(&m), COLL_ALLTOALL, 8, 1, 800e6), 7 * (3e-6 + 100e6 / 100e9));
-	NEAR(collective_time_s(RATES(&m), COLL_SENDRECV, 8, 1, 800e6), 3e-6 + 800e6 / 100e9);
+	NEAR(collective_time_s(RATES(&m), COLL_ALL_REDUCE, 8, 1, 800e6, NULL), 14 * (3e-6 + 100e6 / 100e9));
+	NEAR(collective_time_s(RATES(&m), COLL_ALL_GATHER, 8, 1, 800e6, NULL), 7 * (3e-6 + 100e6 / 100e9));
+	NEAR(collective_time_s(RATES(&m), COLL_REDUCE_SCATTER, 8, 1, 800e6, NULL), 7 * (3e-6 + 100e6 / 100e9));
+	CU_ASSERT_EQUAL(collective_time_s(RATES(&m), COLL_ALL_REDUCE, 1, 1, 800e6, NULL), 0);
+	NEAR(collective_time_s(RATES(&m), COLL_BROADCAST, 8, 1, 800e6, NULL), 7 * 3e-6 + 800e6 / 100e9);
+	NEAR(collective_time_s(RATES(&m), COLL_ALLTOALL, 8, 1, 800e6, NULL), 7 * (3e-6 + 100e6 / 100e9));
+	NEAR(collective_time_s(RATES(&m), COLL_SENDRECV, 8, 1, 800e6, NULL), 3e-6 + 800e6 / 100e9);
 	/* One member a node: the node's link. */
-	NEAR(collective_time_s(RATES(&m), COLL_ALL_REDUCE, 4, 8, 400e6), 6 * (10e-6 + 100e6 / 25e9));
-	NEAR(collective_time_s(RATES(&m), COLL_BROADCAST, 4, 8, 400e6), 3 * 10e-6 + 400e6 / 25e9);
-	NEAR(collective_time_s(RATES(&m), COLL_ALLTOALL, 4, 8, 400e6), 3 * (10e-6 + 100e6 / 25e9));
-	NEAR(collective_time_s(RATES(&m), COLL_SENDRECV, 4, 8, 400e6), 10e-6 + 400e6 / 25e9);
+	NEAR(collective_time_s(RATES(&m), COLL_ALL_REDUCE, 4, 8, 400e6, NULL), 6 * (10e-6 + 100e6 / 25e9));
+	NEAR(collective_time_s(RATES(&m), COLL_BROADCAST, 4, 8, 400e6, NULL), 3 * 10e-6 + 400e6 / 25e9);
+	NEAR(collective_time_s(RATES(&m), COLL_ALLTOALL, 4, 8, 400e6, NULL), 3 * (10e-6 + 100e6 / 25e9));
+	NEAR(collective_time_s(RATES(&m), COLL_SENDRECV, 4, 8, 400e6, NULL), 10e-6 + 400e6 / 25e9);
 	/* Two nodes: of 15 parts that a member deals out, 8 go to the other node through its own share of the NICs. */
 	double hop_s = (2 * 10e-6 + 14 * 3e-6) / 16;
-	NEAR(collective_time_s(RATES(&m), COLL_ALLTOALL, 16, 1, 1600e6), 15 * hop_s + 8 * 100e6 / 25e9);
-	NEAR(collective_time_s(RATES(&m), COLL_SENDRECV, 16, 1, 1600e6), hop_s + 1600e6 / 25e9);
+	NEAR(collective_time_s(RATES(&m), COLL_ALLTOALL, 16, 1, 1600e6, NULL), 15 * hop_s + 8 * 100e6 / 25e9);
+	NEAR(collective_time_s(RATES(&m), COLL_SENDRECV, 16, 1, 1600e6, NULL), hop_s + 1600e6 / 25e9);
 }
 
 /* Gradients of 7 billion parameters in fp32 on 8 ranks: 1.53 s over PCIe 4.0 (32 GB/s), 163 ms over A100's NVLink (300
@@ -32,9 +32,9 @@ static void test_seven_billion(void)
 {
 	struct machine m = gpu();
 	m.intra = (struct link_spec){0, 32e9};
-	CU_ASSERT_DOUBLE_EQUAL(collective_time_s(RATES(&m), COLL_ALL_REDUCE, 8, 1, 28e9), 1.53, 0.005);
+	CU_ASSERT_DOUBLE_EQUAL(collective_time_s(RATES(&m), COLL_ALL_REDUCE, 8, 1, 28e9, NULL), 1.53, 0.005);
 	m.intra.Bps = 300e9;
-	CU_ASSERT_DOUBLE_EQUAL(collective_time_s(RATES(&m), COLL_ALL_REDUCE, 8, 1, 28e9), 0.163, 0.0005);
+	CU_ASSERT_DOUBLE_EQUAL(collective_time_s(RATES(&m), COLL_ALL_REDUCE, 8, 1, 28e9, NULL), 0.163, 0.0005);
 }
 
 static void test_collective_curve(void)
@@ -60,8 +60,8 @@ static void test_collective_curve(void)
 	CU_ASSERT(c.guessed);
 	/* A collective that is not cut takes as long on any number of ranks. */
 	CU_ASSERT_EQUAL_FATAL(profile_set_curve(profile, "broadcast.4", x, y, 3, NULL), ST_OK);
-	NEAR(collective_time_s(RATES(&m), COLL_BROADCAST, 4, 1, 4e5), 1e-4);
-	NEAR(collective_time_s(RATES(&m), COLL_BROADCAST, 2, 1, 4e5), 1e-4);
+	NEAR(collective_time_s(RATES(&m), COLL_BROADCAST, 4, 1, 4e5, NULL), 1e-4);
+	NEAR(collective_time_s(RATES(&m), COLL_BROADCAST, 2, 1, 4e5, NULL), 1e-4);
 	/* Another collective has no curve: the link. */
 	NEAR(cost(&m, collective(COLL_ALL_GATHER, DIM_DP, 50000)).alone_s, 1e-6 + 1e5 / 5e9);
 }
@@ -122,49 +122,49 @@ static void test_groups_between_hosts(void)
 	const double x[] = {1e4, 1e6}, within[] = {1e-5, 1e-3}, all[] = {1e-4, 1e-2}, each[] = {2e-4, 2e-2},
 		     message[] = {1e-4, 1.01e-2};
 	CU_ASSERT_EQUAL_FATAL(profile_set_curve(profile, "all_reduce.2", x, within, 2, NULL), ST_OK);
-	NEAR(collective_time_s(RATES(&m), COLL_ALL_REDUCE, 2, 1, 1e6), 1e-3);
+	NEAR(collective_time_s(RATES(&m), COLL_ALL_REDUCE, 2, 1, 1e6, NULL), 1e-3);
 	/* No curve between hosts: the link, with both ranks of a host on it. */
-	NEAR(collective_time_s(RATES(&m), COLL_ALL_REDUCE, 2, 2, 1e6), 2 * 1e-4 + 1e6 / 1e8);
+	NEAR(collective_time_s(RATES(&m), COLL_ALL_REDUCE, 2, 2, 1e6, NULL), 2 * 1e-4 + 1e6 / 1e8);
 	CU_ASSERT_EQUAL_FATAL(profile_set_curve(profile, "all_reduce.4", x, all, 2, NULL), ST_OK);
 	CU_ASSERT_EQUAL_FATAL(profile_set_curve(profile, "all_reduce.2.stride2", x, each, 2, NULL), ST_OK);
 	CU_ASSERT_EQUAL_FATAL(profile_set_curve(profile, "send.2.stride2", x, message, 2, NULL), ST_OK);
-	NEAR(collective_time_s(RATES(&m), COLL_ALL_REDUCE, 2, 1, 1e6), 1e-3);
-	NEAR(collective_time_s(RATES(&m), COLL_ALL_REDUCE, 4, 1, 1e6), 1e-2);
-	NEAR(collective_time_s(RATES(&m), COLL_ALL_REDUCE, 2, 2, 1e6), 2e-2);
-	CU_ASSERT(collective_price(RATES(&m), COLL_ALL_REDUCE, 2, 2, COLLECTIVE_ANY, 4096).measured);
+	NEAR(collective_time_s(RATES(&m), COLL_ALL_REDUCE, 2, 1, 1e6, NULL), 1e-3);
+	NEAR(collective_time_s(RATES(&m), COLL_ALL_REDUCE, 4, 1, 1e6, NULL), 1e-2);
+	NEAR(collective_time_s(RATES(&m), COLL_ALL_REDUCE, 2, 2, 1e6, NULL), 2e-2);
+	CU_ASSERT(collective_price(RATES(&m), COLL_ALL_REDUCE, 2, 2, COLLECTIVE_ANY, 4096, NULL).measured);
 	/* Both ends of a message have the time of its sender. */
-	NEAR(collective_time_s(RATES(&m), COLL_SEND, 2, 2, 1e6), 1.01e-2);
-	NEAR(collective_time_s(RATES(&m), COLL_RECV, 2, 2, 1e6), 1.01e-2);
+	NEAR(collective_time_s(RATES(&m), COLL_SEND, 2, 2, 1e6, NULL), 1.01e-2);
+	NEAR(collective_time_s(RATES(&m), COLL_RECV, 2, 2, 1e6, NULL), 1.01e-2);
 	/* More hosts: the curve of as many ranks, but each rank of a host has such a group, which share its links. */
 	m.nodes = 4;
-	NEAR(collective_time_s(RATES(&m), COLL_ALL_REDUCE, 4, 2, 1e6), 1e-4 + 2 * (1e-2 - 1e-4));
-	CU_ASSERT_FALSE(collective_price(RATES(&m), COLL_ALL_REDUCE, 4, 2, COLLECTIVE_ANY, 4096).measured);
+	NEAR(collective_time_s(RATES(&m), COLL_ALL_REDUCE, 4, 2, 1e6, NULL), 1e-4 + 2 * (1e-2 - 1e-4));
+	CU_ASSERT_FALSE(collective_price(RATES(&m), COLL_ALL_REDUCE, 4, 2, COLLECTIVE_ANY, 4096, NULL).measured);
 	/* One rank a host in place of two: half as many groups share its links, and the hosts decide which group is
 	 * meant.
 	 */
 	m.devices_per_node = 1;
-	NEAR(collective_time_s(RATES(&m), COLL_ALL_REDUCE, 2, 1, 1e6), 2e-4 + (2e-2 - 2e-4) / 2);
-	CU_ASSERT_FALSE(collective_price(RATES(&m), COLL_ALL_REDUCE, 2, 1, COLLECTIVE_ANY, 4096).measured);
+	NEAR(collective_time_s(RATES(&m), COLL_ALL_REDUCE, 2, 1, 1e6, NULL), 2e-4 + (2e-2 - 2e-4) / 2);
+	CU_ASSERT_FALSE(collective_price(RATES(&m), COLL_ALL_REDUCE, 2, 1, COLLECTIVE_ANY, 4096, NULL).measured);
 	/* The profile's ranks shared cores, and waited for them; two ranks a host still do. */
 	CU_ASSERT_EQUAL_FATAL(profile_set_value(profile, PROFILE_BETWEEN_ALONE_LATENCY, 0.25, NULL), ST_OK);
-	NEAR(collective_time_s(RATES(&m), COLL_ALL_REDUCE, 2, 1, 1e6), 0.5e-4 + (2e-2 - 2e-4) / 2);
+	NEAR(collective_time_s(RATES(&m), COLL_ALL_REDUCE, 2, 1, 1e6, NULL), 0.5e-4 + (2e-2 - 2e-4) / 2);
 	m.devices_per_node = 2;
-	NEAR(collective_time_s(RATES(&m), COLL_ALL_REDUCE, 4, 2, 1e6), 1e-4 + 2 * (1e-2 - 1e-4));
+	NEAR(collective_time_s(RATES(&m), COLL_ALL_REDUCE, 4, 2, 1e6, NULL), 1e-4 + 2 * (1e-2 - 1e-4));
 	/* Half the rate of the network doubles what is not latency. */
 	const struct what_if slow = {.network = 0.5};
 	m.nodes = 2;
 	const struct rates r = rates_what_if(&m, &slow);
-	NEAR(collective_time_s(&r, COLL_ALL_REDUCE, 4, 1, 1e6), 1e-4 + 2 * (1e-2 - 1e-4));
-	NEAR(collective_time_s(&r, COLL_ALL_REDUCE, 2, 1, 1e6), 1e-3);
+	NEAR(collective_time_s(&r, COLL_ALL_REDUCE, 4, 1, 1e6, NULL), 1e-4 + 2 * (1e-2 - 1e-4));
+	NEAR(collective_time_s(&r, COLL_ALL_REDUCE, 2, 1, 1e6, NULL), 1e-3);
 	/* 1.5 MB leave each rank, and as many come: the link needs 7.5 ms of the 9.9. Work on 3 MB at 0.5 ns a byte is
 	 * 1.5 ms of the rest, and stays at any rate; at 5 ns it would be all of the rest. */
 	m.inter.Bps = 2e8;
 	CU_ASSERT_EQUAL_FATAL(profile_set_value(profile, PROFILE_BETWEEN_S_PER_B, 0.5e-9, NULL), ST_OK);
 	struct rates worked = rates_what_if(&m, &slow);
-	NEAR(collective_time_s(&worked, COLL_ALL_REDUCE, 4, 1, 1e6), 1e-4 + 1.5e-3 + 2 * (9.9e-3 - 1.5e-3));
+	NEAR(collective_time_s(&worked, COLL_ALL_REDUCE, 4, 1, 1e6, NULL), 1e-4 + 1.5e-3 + 2 * (9.9e-3 - 1.5e-3));
 	CU_ASSERT_EQUAL_FATAL(profile_set_value(profile, PROFILE_BETWEEN_S_PER_B, 5e-9, NULL), ST_OK);
 	worked = rates_what_if(&m, &slow);
-	NEAR(collective_time_s(&worked, COLL_ALL_REDUCE, 4, 1, 1e6), 1e-4 + 2.4e-3 + 2 * 7.5e-3);
+	NEAR(collective_time_s(&worked, COLL_ALL_REDUCE, 4, 1, 1e6, NULL), 1e-4 + 2.4e-3 + 2 * 7.5e-3);
 }
 
 /* 1 MB moves in 10 ms alone. Beside compute its 1.5 MB both ways cost 4 ms more and its three messages 2 ms each: 20
@@ -249,13 +249,13 @@ static void test_tensor_overlap(void)
 	program.config.stack.tensor_exposed = 0;
 	NEAR(cost(&m, gather).tile_overlap_s, whole_s * 3 / 4);
 	struct machine cores = host();
-	NEAR(cost(&cores, gather).alone_s, collective_time_s(RATES(&cores), COLL_ALL_GATHER, 4, 1, 4 << 20));
+	NEAR(cost(&cores, gather).alone_s, collective_time_s(RATES(&cores), COLL_ALL_GATHER, 4, 1, 4 << 20, NULL));
 	CU_ASSERT_EQUAL(cost(&cores, gather).tile_overlap_s, 0);
 	m.profile = profile;
 	profile->key.ranks_per_host = 8;
 	const double x[] = {4e3, 4e8}, y[] = {1e-5, 1};
 	CU_ASSERT_EQUAL_FATAL(profile_set_curve(profile, "all_gather.4", x, y, 2, NULL), ST_OK);
-	NEAR(cost(&m, gather).alone_s, collective_time_s(RATES(&m), COLL_ALL_GATHER, 4, 1, 4 << 20));
+	NEAR(cost(&m, gather).alone_s, collective_time_s(RATES(&m), COLL_ALL_GATHER, 4, 1, 4 << 20, NULL));
 	CU_ASSERT_EQUAL(cost(&m, gather).tile_overlap_s, 0);
 }
 
@@ -297,7 +297,7 @@ static void test_unknown_link(void)
 	struct op op = collective(COLL_ALL_REDUCE, DIM_DP, 1000);
 	struct op_cost c;
 	error = (struct error){0};
-	CU_ASSERT(isinf(collective_time_s(RATES(&m), COLL_ALL_REDUCE, 2, 1, 4000)));
+	CU_ASSERT(isinf(collective_time_s(RATES(&m), COLL_ALL_REDUCE, 2, 1, 4000, NULL)));
 	CU_ASSERT_EQUAL(cost_op(&program, &op, RATES(&m), &c, &error), ST_INPUT);
 	CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "all_reduce over 2 ranks: no rate of the link"));
 	profile_destroy(profile);
@@ -320,7 +320,7 @@ static void test_scattered_message(void)
 	half.collective.elements /= 2;
 	const double whole_s = cost(&m, whole).alone_s, half_s = cost(&m, half).alone_s,
 		     gather_s = collective_time_s(RATES(&m), COLL_ALL_GATHER, 2, 1,
-			     (double)(1 << 24) * dtype_bytes((enum dtype)whole.dtype));
+			     (double)(1 << 24) * dtype_bytes((enum dtype)whole.dtype), NULL);
 	CU_ASSERT(half_s < whole_s && gather_s > 0);
 	program.config.stack.scatters_messages = true;
 	NEAR(cost(&m, whole).alone_s, half_s + gather_s);

@@ -16,7 +16,7 @@
 static struct collective_price price(const struct machine *m, enum collective c, int64_t size, int64_t stride,
 	struct collective_choice forced, double bytes)
 {
-	return collective_price(RATES(m), c, size, stride, forced, bytes);
+	return collective_price(RATES(m), c, size, stride, forced, bytes, NULL);
 }
 
 static struct machine load(const char *system, int64_t hosts)
@@ -143,18 +143,19 @@ static void test_once_a_host(void)
 		.devices_per_node = 8,
 		.intra = {3e-6, 100e9},
 		.inter = {10e-6, 25e9}};
-	NEAR(price_once_a_host(RATES(&m), 32, 1, COLLECTIVE_ANY, 64e6, 40e6).time_s, 1.23e-3);
-	NEAR(price_once_a_host(RATES(&m), 32, 1, COLLECTIVE_ANY, 64e6, 8e6).time_s, 581e-6);
-	CU_ASSERT_STRING_EQUAL(price_once_a_host(RATES(&m), 32, 1, COLLECTIVE_ANY, 64e6, 8e6).algorithm, "once a host");
-	NEAR(price_once_a_host(RATES(&m), 8, 1, COLLECTIVE_ANY, 64e6, 8e6).time_s, 581e-6);
+	NEAR(price_once_a_host(RATES(&m), 32, 1, COLLECTIVE_ANY, 64e6, 40e6, NULL).time_s, 1.23e-3);
+	NEAR(price_once_a_host(RATES(&m), 32, 1, COLLECTIVE_ANY, 64e6, 8e6, NULL).time_s, 581e-6);
+	CU_ASSERT_STRING_EQUAL(price_once_a_host(RATES(&m), 32, 1, COLLECTIVE_ANY, 64e6, 8e6, NULL).algorithm,
+		"once a host");
+	NEAR(price_once_a_host(RATES(&m), 8, 1, COLLECTIVE_ANY, 64e6, 8e6, NULL).time_s, 581e-6);
 	struct op op = {.coll = COLL_ALLTOALL, .dtype = DT_FP8};
 	op.collective.crossing = 40000000;
-	NEAR(collective_price_of(RATES(&m), &op, 32, 1, COLLECTIVE_ANY, 64e6).time_s, 1.23e-3);
+	NEAR(collective_price_of(RATES(&m), &op, 32, 1, COLLECTIVE_ANY, 64e6, NULL).time_s, 1.23e-3);
 	op.collective.crossing = 0;
-	NEAR(collective_price_of(RATES(&m), &op, 32, 1, COLLECTIVE_ANY, 64e6).time_s,
+	NEAR(collective_price_of(RATES(&m), &op, 32, 1, COLLECTIVE_ANY, 64e6, NULL).time_s,
 		price(&m, COLL_ALLTOALL, 32, 1, COLLECTIVE_ANY, 64e6).time_s);
 	op.collective.once = 32000000; /* of the 64 MB: rows that go to each rank once */
-	NEAR(collective_price_of(RATES(&m), &op, 8, 1, COLLECTIVE_ANY, 64e6).time_s,
+	NEAR(collective_price_of(RATES(&m), &op, 8, 1, COLLECTIVE_ANY, 64e6, NULL).time_s,
 		price(&m, COLL_ALLTOALL, 8, 1, COLLECTIVE_ANY, 32e6).time_s);
 }
 
@@ -177,7 +178,7 @@ static void test_deepep_inside(void)
 		struct op op = {.coll = COLL_ALLTOALL, .dtype = DT_BF16};
 		op.collective.once = llround(4096 * 8 * (1 - none) * 7168 * rows[i].element_B / 2);
 		const double s =
-			collective_price_of(RATES(&m), &op, 8, 1, COLLECTIVE_ANY, 4096 * 8 * 7168 * 2.0).time_s;
+			collective_price_of(RATES(&m), &op, 8, 1, COLLECTIVE_ANY, 4096 * 8 * 7168 * 2.0, NULL).time_s;
 		CU_ASSERT_DOUBLE_EQUAL(s / (2 * (double)op.collective.once / (rows[i].GBps * 1e9)), 1, 0.2);
 		machine_free(&m);
 	}
@@ -198,10 +199,10 @@ static void test_deepep(void)
 		const double slots = 4096 * 8 * 7168.0, crossing = 4096 * rows[i].rows_hosts * 7168,
 			     fp8 = 1 + 4.0 / 128;
 		const double to_s = price_once_a_host(RATES(&m), 8 * rows[i].hosts, 1, COLLECTIVE_ANY, fp8 * slots,
-				     fp8 * crossing)
+				     fp8 * crossing, NULL)
 		                            .time_s,
 			     from_s = price_once_a_host(RATES(&m), 8 * rows[i].hosts, 1, COLLECTIVE_ANY, 2 * slots,
-				     2 * crossing)
+				     2 * crossing, NULL)
 		                              .time_s;
 		CU_ASSERT_DOUBLE_EQUAL(to_s / (fp8 * crossing / (rows[i].to_GBps * 1e9)), 1, 0.05);
 		CU_ASSERT_DOUBLE_EQUAL(from_s / (2 * crossing / (rows[i].from_GBps * 1e9)), 1, 0.05);

@@ -330,11 +330,11 @@ static void test_in_a_program(void)
 		p.mesh.size[d] = p.mesh.stride[d] = 1;
 	p.mesh.size[DIM_DP] = 8;
 	CU_ASSERT_EQUAL_FATAL(machine_load("dgx-h100", 1, 0, &m, &e), ST_OK);
-	CU_ASSERT_EQUAL(collective_price(RATES(&m), COLL_ALL_REDUCE, 8, 1, COLLECTIVE_ANY, 1e9).algo, NCCL_NVLS);
-	CU_ASSERT_EQUAL(collective_price(RATES(&m), COLL_ALL_REDUCE, 1, 1, COLLECTIVE_ANY, 1e9).time_s, 0);
+	CU_ASSERT_EQUAL(collective_price(RATES(&m), COLL_ALL_REDUCE, 8, 1, COLLECTIVE_ANY, 1e9, NULL).algo, NCCL_NVLS);
+	CU_ASSERT_EQUAL(collective_price(RATES(&m), COLL_ALL_REDUCE, 1, 1, COLLECTIVE_ANY, 1e9, NULL).time_s, 0);
 	p.config.collectives.algorithm = ALGO_AUTO;
 	CU_ASSERT_EQUAL(cost_op(&p, &op, RATES(&m), &any, &e), ST_OK);
-	CU_ASSERT_EQUAL(any.alone_s, collective_time_s(RATES(&m), COLL_ALL_REDUCE, 8, 1, 2.0 * (1 << 28)));
+	CU_ASSERT_EQUAL(any.alone_s, collective_time_s(RATES(&m), COLL_ALL_REDUCE, 8, 1, 2.0 * (1 << 28), NULL));
 	p.config.collectives.algorithm = ALGO_RING;
 	CU_ASSERT_EQUAL(cost_op(&p, &op, RATES(&m), &ring, &e), ST_OK);
 	CU_ASSERT_TRUE(ring.alone_s > any.alone_s);

@@ -4,7 +4,9 @@
 #include "tests/unit/failing_malloc.h"
 #include "tests/unit/machines.h"
 
+#include "base/array.h"
 #include "sim/engine/predict.h"
+#include "sim/price/collective.h"
 
 static struct config config;
 static struct machine machine = {.name = "node",
@@ -75,4 +77,34 @@ static void test_predict(void)
 	}
 }
 
-UNIT_MAIN("pipeline_nomem", {"build, check and predict", test_predict})
+/* A price looks the links of its groups up. Without memory for that there is no price, and none of a simpler model. */
+static void test_prices(void)
+{
+	static const struct collective_choice forced[] = {{ALGO_AUTO, PROTO_AUTO}, {ALGO_HIERARCHICAL, PROTO_AUTO}};
+	const struct parameters *parameters = read_constants();
+	for (size_t i = 0; i < COUNT(forced) && allocator_is_ours(); i++) {
+		double expected_s = 0;
+		long at = 0, refused = 0;
+		for (bool reached = true; reached; at++) {
+			struct machine m;
+			struct error e = {0};
+			CU_ASSERT_EQUAL_FATAL(machine_load("dgx-h100", 4, 0, &m, &e), ST_OK);
+			m.parameters = parameters;
+			const struct rates r = rates_of(&m);
+			atomic_store(&until_fails, at);
+			const double s = collective_price(&r, COLL_ALL_REDUCE, 32, 1, forced[i], 1e8, &e).time_s;
+			reached = atomic_exchange(&until_fails, 0) < 1;
+			machine_free(&m);
+			expected_s = at == 0 ? s : expected_s;
+			if (e.status) {
+				CU_ASSERT(isinf(s) && e.status == ST_RUN && strstr(e.text, "out of memory") == e.text);
+				refused++;
+			} else {
+				CU_ASSERT_EQUAL(s, expected_s);
+			}
+		}
+		CU_ASSERT(isfinite(expected_s) && refused > 20);
+	}
+}
+
+UNIT_MAIN("pipeline_nomem", {"build, check and predict", test_predict}, {"prices of collectives", test_prices})
