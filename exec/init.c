@@ -9,7 +9,7 @@
 
 #define CHUNK 8192 /* elements: 32 KiB, half of a small first-level cache beside its target */
 
-enum rule { NORMAL, RESIDUAL, ONE, ZERO, FAN_IN, SSM, DELTA };
+enum rule { NORMAL, RESIDUAL, ONE, ZERO, FAN_IN, SSM, DELTA, KDA };
 
 static const uint8_t rules[] = {
 	[PARAM_TOKEN_EMBEDDING] = NORMAL,
@@ -65,6 +65,11 @@ static const uint8_t rules[] = {
 	[PARAM_SSM_CONV_B] = ZERO,
 	[PARAM_SSM_HEADS] = SSM,
 	[PARAM_DELTA_HEADS] = DELTA,
+	[PARAM_KDA_HEADS] = KDA,
+	[PARAM_KDA_DECAY_DOWN_W] = NORMAL,
+	[PARAM_KDA_DECAY_UP_W] = NORMAL,
+	[PARAM_KDA_GATE_DOWN_W] = NORMAL,
+	[PARAM_KDA_GATE_UP_W] = NORMAL,
 	[PARAM_SSM_NORM_W] = ONE,
 	[PARAM_SSM_OUT_W] = RESIDUAL,
 	[PARAM_SHORT_IN_W] = NORMAL,
@@ -163,6 +168,12 @@ static float head_value(uint64_t element, uint64_t of_head)
 	return element == 0 ? logf((float)(1 + head % 16)) : element == 1 ? -3.0f : 1.0f;
 }
 
+/* A_log, and the biases of a head's decays: as above. */
+static float kda_value(uint64_t element, uint64_t of_head)
+{
+	return element % of_head == 0 ? head_value(element / of_head * 3, 3) : -3.0f;
+}
+
 static float sigma_of(const struct param *param, enum rule rule, int64_t layers)
 {
 	return (float)(rule == RESIDUAL ? INIT_SIGMA / sqrt(2.0 * (double)layers)
@@ -180,6 +191,7 @@ void init_values(const struct param *param, int64_t layers, uint64_t first, uint
 		         : rule == ZERO  ? 0.0f
 		         : rule == SSM   ? head_value(first + i, 3)
 		         : rule == DELTA ? head_value(first + i, 2)
+		         : rule == KDA   ? kda_value(first + i, (uint64_t)param->cols)
 		                         : sigma * normal(mix(key + (first + i) * GOLDEN));
 }
 

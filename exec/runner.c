@@ -62,6 +62,7 @@ static enum status plan_supported(const struct program *p, bool gpus, struct err
 		{m->adaptive_norm || m->output_channels > 0, true,
 			"model.adaptive_norm and output_channels: diffusion transformers are " ON_CORES},
 		{of_layers(m, 'G'), true, "model.layer_pattern: gated delta rules are " ON_CORES},
+		{of_layers(m, 'K'), true, "model.layer_pattern: Kimi delta attention is " ON_CORES},
 		{of_layers(m, 'C'), true, "model.layer_pattern: short convolutions are " ON_CORES},
 		{of_layers(m, 'M') || of_layers(m, 'P'), true, "model.layer_pattern: Mamba layers are " ON_CORES},
 		{m->attention_gate, true, "model.attention_gate: " ON_CORES},

@@ -3,7 +3,7 @@
 /* Taps of channels and numbers of heads stand side by side, but make no matrix. */
 static bool is_matrix(const struct param *p)
 {
-	return p->cols > 1 && p->kind != PARAM_SSM_CONV_W && p->kind != PARAM_SSM_HEADS;
+	return p->cols > 1 && p->kind != PARAM_SSM_CONV_W && p->kind != PARAM_SSM_HEADS && p->kind != PARAM_KDA_HEADS;
 }
 
 static bool is_cut(const struct mesh *m, const struct param *p)

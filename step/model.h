@@ -42,6 +42,7 @@ enum layer_kind {
 	LAYER_MLP,
 	LAYER_EXPERTS,
 	LAYER_DELTA,      /* the gated delta rule */
+	LAYER_KDA,        /* the same with a decay of each key's channel (Kimi Linear, arXiv:2510.26692) */
 	LAYER_PARALLEL,   /* Mamba-2 and attention behind one norm, added (Falcon-H1, arXiv:2507.22448) */
 	LAYER_SHORT_CONV, /* a gated short convolution */
 	LAYER_CONV,       /* a block of a convolutional network (step/model_conv.h) */
@@ -103,7 +104,8 @@ struct model {
 	bool parallel_residual;
 	bool tied_embeddings;
 	/* Multi-head latent attention (DeepSeek-AI 2024, arXiv:2405.04434, section 2.1); kv_lora_rank == 0: none.
-	 * head_dim is that of queries and keys, of which rope_head_dim rotate and are the same for all heads' keys. */
+	 * head_dim is that of queries and keys, of which rope_head_dim rotate, where there is rope, and are the same
+	 * for all heads' keys. */
 	int64_t q_lora_rank /* 0: queries come from the hidden state */, kv_lora_rank, rope_head_dim, v_head_dim;
 	/* mixture of experts; experts == 0: dense */
 	int64_t experts, experts_per_token, shared_experts, moe_ffn_hidden, moe_layer_freq;
@@ -122,12 +124,14 @@ struct model {
 	int64_t mtp_layers;
 	/* Layers of one branch each, a letter each, repeated: M (Mamba-2), * (attention), - (MLP), E (experts), as
 	 * Nemotron-H writes them (NVIDIA 2025, arXiv:2504.03624; its hybrid_override_pattern), G (gated delta rule) as
-	 * Megatron-LM does, P (LAYER_PARALLEL), C (short convolution). "": none. */
+	 * Megatron-LM does, K (Kimi delta attention), P (LAYER_PARALLEL), C (short convolution). "": none. */
 	char layer_pattern[LAYER_PATTERN];
 	/* Mamba-2 (Dao & Gu 2024, arXiv:2405.21060): heads x head_dim channels; each of `groups` groups of heads has a
 	 * B and a C of `state` numbers; a causal convolution of `conv` taps; the scan works in chunks of tokens. A
 	 * gated delta rule (Yang et al. 2024, arXiv:2412.06464) has keys for B and queries for C: `groups` heads of
-	 * `state` columns, and values of heads x head_dim. A short convolution has `conv` taps and hidden channels. */
+	 * `state` columns, and values of heads x head_dim. Kimi delta attention has the same, with decays and gates by
+	 * products of rank head_dim (arXiv:2510.26692, section 4). A short convolution has `conv` taps and hidden
+	 * channels. */
 	int64_t ssm_state, ssm_heads, ssm_head_dim, ssm_groups, ssm_conv, ssm_chunk;
 	/* A residual convolutional network (step/model_conv.h): blocks of each stage, "3, 4, 6, 3"; "": none. */
 	char conv_stages[CONV_STAGES_TEXT];
@@ -190,17 +194,22 @@ struct model {
 	X(CROSS_KV_B, "cross_kv.bias") \
 	X(CROSS_PROJ_W, "cross_proj.weight") /* [hidden, heads head_dim]; tp: columns */ \
 	X(CROSS_PROJ_B, "cross_proj.bias") \
-	X(SSM_IN_W, "ssm.in.weight") /* [2 channels + 2 groups state + heads (a delta rule's: 2 heads), hidden], group \
-	                                by group (struct op_ssm) */ \
+	X(SSM_IN_W, "ssm.in.weight") /* [2 channels + 2 groups state + heads (a delta rule's: 2 heads; Kimi's: without \
+	                                gates), hidden], group by group (struct op_ssm) */ \
 	X(SSM_CONV_W, "ssm.conv.weight") /* [channels + 2 groups state, conv], group by group: x, B, C */ \
 	X(SSM_CONV_B, "ssm.conv.bias") \
-	X(SSM_HEADS, "ssm.heads")            /* [heads, 3]: A_log, the bias of dt, D */ \
-	X(DELTA_HEADS, "delta.heads")        /* [heads, 2]: A_log, the bias of dt */ \
-	X(SSM_NORM_W, "ssm.norm.weight")     /* [channels]; a delta rule's: [head_dim] */ \
-	X(SSM_OUT_W, "ssm.out.weight")       /* [hidden, channels]; tp: columns */ \
-	X(SHORT_IN_W, "short.in.weight")     /* [3 hidden, hidden]: b, c, x of each channel; tp: rows */ \
-	X(SHORT_CONV_W, "short.conv.weight") /* [hidden, conv]; tp: rows */ \
-	X(SHORT_OUT_W, "short.out.weight")   /* [hidden, hidden]; tp: columns */ \
+	X(SSM_HEADS, "ssm.heads")                    /* [heads, 3]: A_log, the bias of dt, D */ \
+	X(DELTA_HEADS, "delta.heads")                /* [heads, 2]: A_log, the bias of dt */ \
+	X(KDA_HEADS, "kda.heads")                    /* [heads, 1 + state]: A_log, the biases of decays */ \
+	X(KDA_DECAY_DOWN_W, "kda.decay_down.weight") /* [head_dim, hidden]; replicated over tp, as the gates' */ \
+	X(KDA_DECAY_UP_W, "kda.decay_up.weight")     /* [heads state, head_dim]; tp: rows */ \
+	X(KDA_GATE_DOWN_W, "kda.gate_down.weight") \
+	X(KDA_GATE_UP_W, "kda.gate_up.weight") /* [channels, head_dim]; tp: rows */ \
+	X(SSM_NORM_W, "ssm.norm.weight")       /* [channels]; a delta rule's: [head_dim] */ \
+	X(SSM_OUT_W, "ssm.out.weight")         /* [hidden, channels]; tp: columns */ \
+	X(SHORT_IN_W, "short.in.weight")       /* [3 hidden, hidden]: b, c, x of each channel; tp: rows */ \
+	X(SHORT_CONV_W, "short.conv.weight")   /* [hidden, conv]; tp: rows */ \
+	X(SHORT_OUT_W, "short.out.weight")     /* [hidden, hidden]; tp: columns */ \
 	X(STEM_W, "stem.weight") /* [out, kernel kernel in], as the other convolutions; each with its norm's two kinds \
 	                          */ \
 	X(STEM_NORM_W, "stem.norm.weight") \
@@ -308,6 +317,8 @@ int64_t model_stored_kv_heads(const struct model *m, int64_t tensor);
 enum layer_kind model_layer_kind(const struct model *m, int64_t layer);
 /* Returns the kind of a letter of layer_pattern; LAYER_KIND_COUNT: there is no such letter. */
 enum layer_kind model_layer_of_letter(char letter);
+/* Returns whether a layer's one branch is a scan. */
+bool model_scans(enum layer_kind kind);
 bool model_has_experts(const struct model *m, int64_t layer);
 bool model_attends(const struct model *m, int64_t layer);
 
@@ -401,7 +412,7 @@ int64_t model_value_dim(const struct model *m);
  * are tokens (patches, predictions, a class head) counts for these. Tokens are the decoder's where there is an encoder,
  * whose layers, and the keys and values of cross-attention, count for encoder_seq_len rows. NVIDIA's published rates
  * leave that table out: Llama 3 8B at 8,192 tokens has 5.79e10 a token in NeMo's table, 6.11e10 here. A Mamba layer
- * adds 3 x 7 channels x state for its scan, a gated delta rule 3 x 8, as Megatron-LM counts them (megatron/training/
+ * adds 3 x 7 channels x state for its scan, a delta rule 3 x 8, as Megatron-LM counts them (megatron/training/
  * training.py, mamba_layer_flops, linear_self_attn_term). */
 double model_flop_per_token(const struct model *m);
 

@@ -23,7 +23,7 @@ static const struct {
 	char letter;
 	enum layer_kind kind;
 } letters[] = {{'M', LAYER_MAMBA}, {'*', LAYER_ATTENTION}, {'-', LAYER_MLP}, {'E', LAYER_EXPERTS}, {'G', LAYER_DELTA},
-	{'P', LAYER_PARALLEL}, {'C', LAYER_SHORT_CONV}};
+	{'K', LAYER_KDA}, {'P', LAYER_PARALLEL}, {'C', LAYER_SHORT_CONV}};
 
 enum layer_kind model_layer_of_letter(char letter)
 {
@@ -48,6 +48,8 @@ enum layer_kind model_layer_kind(const struct model *m, int64_t layer)
 		return model_encodes(m, layer) ? LAYER_DENSE : LAYER_CROSS;
 	return layer >= from && (layer - from) % moe_period(m) == 0 ? LAYER_MOE : LAYER_DENSE;
 }
+
+bool model_scans(enum layer_kind kind) { return kind == LAYER_MAMBA || kind == LAYER_DELTA || kind == LAYER_KDA; }
 
 bool model_has_experts(const struct model *m, int64_t layer)
 {

@@ -90,7 +90,7 @@ enum op_kind {
 #define OP_HAS_ROW(kind, ...) HAS_ROW_##kind,
 #define OP_NEEDS_ROW(kind) static_assert(HAS_ROW_##kind >= 0, "a row for " #kind);
 
-#define OP_MAX_ARGS 8
+#define OP_MAX_ARGS 10
 #define OP_MAX_DIMS 8
 
 enum access {
@@ -198,14 +198,18 @@ struct op_conv {
 	int64_t flat; /* CONV*: 1: an image is a row of `side` pixels, and a kernel one of `kernel` taps; else 0 */
 };
 
-/* SSM_*, DELTA_*. */
+/* The columns of a group in `in` (step/ops.def): z, those of the convolution, dt; b behind these, of a gated delta
+ * rule; those of the convolution and b alone, where gates and decays of channels have buffers of their own. */
+enum ssm_layout { SSM_LAYOUT_MAMBA, SSM_LAYOUT_DELTA, SSM_LAYOUT_KDA };
+
+/* SSM_*, DELTA_*, KDA_*. */
 struct op_ssm {
 	int64_t batch, seq, heads, head_dim, groups, state;
 	union {
 		int64_t conv;  /* SSM_CONV*: taps */
-		int64_t chunk; /* SSM_SCAN*, DELTA_SCAN*: rows of a chunk, at most seq */
+		int64_t chunk; /* *_SCAN*: rows of a chunk, at most seq */
 	};
-	int64_t further; /* columns of a head in `in`, besides dt: 1 of a gated delta rule's, else 0 */
+	int64_t layout; /* enum ssm_layout */
 };
 
 /* SHORT_CONV*. */
@@ -231,6 +235,7 @@ struct op_latent {
 	int64_t head_dim, rope_dim; /* of a head's keys: all columns; the last of them, which all heads share */
 	int64_t value_dim;
 	int64_t width; /* columns of a row of the latent, of which the last rope_dim are read */
+	int64_t still; /* 1: these do not rotate; else 0 */
 };
 
 /* Norms, elementwise ops, losses: a matrix of rows (tokens) and columns. */
@@ -443,7 +448,7 @@ bool op_is_cross(const struct op *op);
  * the chunks of positions that see themselves alone, 0: none. */
 int64_t op_keys(const struct op *op);
 double op_pairs(const struct op *op);
-/* SSM_SCAN*, DELTA_SCAN*: chunks of a sequence. */
+/* SSM_SCAN*, DELTA_SCAN*, KDA_SCAN*: chunks of a sequence. */
 double op_chunks(const struct op *op);
 int64_t op_window(const struct op *op);
 int64_t op_chunk(const struct op *op);

@@ -10,8 +10,9 @@ struct cuda_kernel {
 
 /* One row a kind: how it is done, its launcher, and its scratch. CUDA_NONE: collectives are the communicator's; LOAD,
  * PAUSE and SYNC the host lane's (exec/host_work.h); QK_NORM, LATENT_KEYS, ATTN_BIAS, RELATIVE_BIAS, ATTN_SINKS,
- * SOFTCAP, SSM_*, DELTA_*, SHORT_CONV*, SIGMOID_GATE*, WEIGHTED_ACT*, MUON_*, ADAFACTOR_*, PICK*, PREPEND*, MODULATE*,
- * GATED_ADD*, SQUARE_LOSS and what convolutional networks need are executed on cores alone (runner_supports). */
+ * SOFTCAP, SSM_*, DELTA_*, KDA_*, SHORT_CONV*, SIGMOID_GATE*, WEIGHTED_ACT*, MUON_*, ADAFACTOR_*, PICK*, PREPEND*,
+ * MODULATE*, GATED_ADD*, SQUARE_LOSS and what convolutional networks need are executed on cores alone
+ * (runner_supports). */
 #define KERNELS(ROW) \
 	ROW(GEMM, PRODUCT, NULL, NULL) \
 	ROW(ATTENTION, ATTENTION, launch_attention, NULL) \
@@ -72,6 +73,8 @@ struct cuda_kernel {
 	ROW(SSM_GATE_GRAD, NONE, NULL, NULL) \
 	ROW(DELTA_SCAN, NONE, NULL, NULL) \
 	ROW(DELTA_SCAN_GRAD, NONE, NULL, NULL) \
+	ROW(KDA_SCAN, NONE, NULL, NULL) \
+	ROW(KDA_SCAN_GRAD, NONE, NULL, NULL) \
 	ROW(DELTA_GATE, NONE, NULL, NULL) \
 	ROW(DELTA_GATE_GRAD, NONE, NULL, NULL) \
 	ROW(SHORT_CONV, NONE, NULL, NULL) \

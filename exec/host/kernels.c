@@ -75,6 +75,8 @@ struct kernel {
 	ROW(SSM_GATE_GRAD, kernel_ssm_gate_grad, scratch_ssm_gate_grad) \
 	ROW(DELTA_SCAN, kernel_delta_scan, scratch_delta_scan) \
 	ROW(DELTA_SCAN_GRAD, kernel_delta_scan_grad, scratch_delta_scan_grad) \
+	ROW(KDA_SCAN, kernel_kda_scan, scratch_kda_scan) \
+	ROW(KDA_SCAN_GRAD, kernel_kda_scan_grad, scratch_kda_scan_grad) \
 	ROW(DELTA_GATE, kernel_delta_gate, NULL) \
 	ROW(DELTA_GATE_GRAD, kernel_delta_gate_grad, scratch_delta_gate_grad) \
 	ROW(SHORT_CONV, kernel_short_conv, NULL) \

@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "exec/host/ssm_jobs.h"
+#include "exec/host/delta_units.h"
 
 /* ---- the scan ---- */
 
@@ -42,36 +42,13 @@ static int64_t room_stride(const struct op *op)
 	return 2 * padded(s.seq * s.N) + 4 * padded(s.seq) + padded(s.N) + padded(history > state ? history : state);
 }
 
-static const float *group_of(const struct scan_job *j, int64_t sequence, int64_t g)
-{
-	return j->xbc + sequence * j->s.seq * j->s.conv_row + g * j->s.conv;
-}
-
 static struct head head_of(const struct scan_job *j, int64_t sequence, int64_t h, const struct room *r)
 {
 	const struct shape *s = &j->s;
 	const int64_t g = h / s->per_group, i = h % s->per_group;
-	const float *dt = j->in + sequence * s->seq * s->in_row + g * s->in + s->x + s->conv + i;
-	return (struct head){group_of(j, sequence, g) + i * s->P, r->k, r->q, dt, dt + s->per_group,
+	const float *dt = j->in + sequence * s->seq * s->in_row + g * s->in + s->z + s->conv + i;
+	return (struct head){delta_group(j, sequence, g) + i * s->P, r->k, r->q, dt, dt + s->per_group,
 		expf(j->heads[HEAD_VALUES * h]), j->heads[HEAD_VALUES * h + 1], s->conv_row, s->in_row};
-}
-
-static float inverse_length(const float *x, int64_t N) { return 1.0f / sqrtf(row_dot(x, x, N) + UNIT_EPS); }
-
-/* Fills keys and queries of a group. */
-static void fill_units(const struct scan_job *j, int64_t sequence, int64_t g, const struct room *r)
-{
-	const struct shape *s = &j->s;
-	const int64_t N = s->N;
-	const float scale = 1.0f / sqrtf((float)N);
-	for (int64_t t = 0; t < s->seq; t++) {
-		const float *k = group_of(j, sequence, g) + t * s->conv_row + s->x, *q = k + N;
-		const float by_k = inverse_length(k, N), by_q = scale * inverse_length(q, N);
-		for (int64_t i = 0; i < N; i++) {
-			r->k[t * N + i] = k[i] * by_k;
-			r->q[t * N + i] = q[i] * by_q;
-		}
-	}
 }
 
 static float softplus_of(const struct head *h, int64_t t)
@@ -124,7 +101,7 @@ static void scan_task(void *ctx, int64_t task, int thread)
 	const struct scan_job *j = ctx;
 	const int64_t sequence = task / j->s.groups, g = task % j->s.groups;
 	const struct room r = room_of(&j->s, j->scratch + thread * j->stride);
-	fill_units(j, sequence, g, &r);
+	delta_units(j, sequence, g, r.k, r.q);
 	for (int64_t h = g * j->s.per_group; h < (g + 1) * j->s.per_group; h++) {
 		const struct head head = head_of(j, sequence, h, &r);
 		fill_gates(&j->s, &head, &r);
@@ -190,7 +167,7 @@ static void head_backward(const struct scan_job *j, int64_t sequence, int64_t h,
 {
 	const struct shape *s = &j->s;
 	const struct head head = head_of(j, sequence, h, r);
-	const int64_t column = h / s->per_group * s->in + s->x + s->conv + h % s->per_group;
+	const int64_t column = h / s->per_group * s->in + s->z + s->conv + h % s->per_group;
 	double A = 0, bias = 0;
 	fill_gates(s, &head, r);
 	run_head(j, sequence, h, &head, r);
@@ -214,32 +191,18 @@ static void head_backward(const struct scan_job *j, int64_t sequence, int64_t h,
 	out[1] = (float)bias;
 }
 
-/* Turns the gradient of u = scale x / |x| into that of x. */
-static void unit_grad(const float *x, const float *u, float scale, int64_t N, float *d)
-{
-	const float inverse = inverse_length(x, N), along = row_dot(u, d, N) / scale;
-	for (int64_t i = 0; i < N; i++)
-		d[i] = inverse * (scale * d[i] - u[i] * along);
-}
-
 /* All heads of a group add to its k and q. */
 static void scan_grad_task(void *ctx, int64_t task, int thread)
 {
 	const struct scan_job *j = ctx;
 	const struct shape *s = &j->s;
-	const int64_t sequence = task / s->groups, g = task % s->groups, N = s->N;
+	const int64_t sequence = task / s->groups, g = task % s->groups;
 	const struct room r = room_of(s, j->scratch + thread * j->stride);
-	float *d = j->dxbc + sequence * s->seq * s->conv_row + g * s->conv + s->x;
-	fill_units(j, sequence, g, &r);
-	for (int64_t t = 0; t < s->seq; t++)
-		memset(d + t * s->conv_row, 0, (size_t)(2 * N) * sizeof *d);
+	delta_units(j, sequence, g, r.k, r.q);
+	delta_units_clear(j, sequence, g);
 	for (int64_t h = g * s->per_group; h < (g + 1) * s->per_group; h++)
 		head_backward(j, sequence, h, &r);
-	for (int64_t t = 0; t < s->seq; t++) {
-		const float *k = group_of(j, sequence, g) + t * s->conv_row + s->x;
-		unit_grad(k, r.k + t * N, 1.0f, N, d + t * s->conv_row);
-		unit_grad(k + N, r.q + t * N, 1.0f / sqrtf((float)N), N, d + t * s->conv_row + N);
-	}
+	delta_units_grad(j, sequence, g, r.k, r.q);
 }
 
 size_t scratch_delta_scan_grad(const struct op *op, int threads)
@@ -262,6 +225,14 @@ static int64_t gate_at(const struct shape *s, int64_t r, int64_t h)
 	return r * s->in_row + h / s->per_group * s->in + h % s->per_group * s->P;
 }
 
+static float gate_of(const struct gate_job *j, float z) { return j->sigmoid ? fast_sigmoidf(z) : silu(z); }
+
+static float gate_slope(const struct gate_job *j, float z)
+{
+	const float s = fast_sigmoidf(z);
+	return j->sigmoid ? s * (1.0f - s) : silu_slope(z);
+}
+
 static void gate_part(void *ctx, int64_t begin, int64_t end, int part, int thread)
 {
 	(void)part, (void)thread;
@@ -274,7 +245,7 @@ static void gate_part(void *ctx, int64_t begin, int64_t end, int part, int threa
 			const float sigma = 1.0f / sqrtf(row_dot(y, y, s->P) / (float)s->P + NORM_EPS);
 			j->sigma[r * s->heads + h] = sigma;
 			for (int64_t i = 0; i < s->P; i++)
-				j->out[at + i] = j->w[i] * y[i] * sigma * silu(z[i]);
+				j->out[at + i] = j->w[i] * y[i] * sigma * gate_of(j, z[i]);
 		}
 }
 
@@ -294,12 +265,13 @@ static void gate_grad_head(const struct gate_job *j, int64_t r, int64_t head, fl
 	const float sigma = j->sigma[r * s->heads + head];
 	float *dy = j->dy + at, *dz = j->din + in;
 	float sum[LANES] = {0};
-	FOR_LANES(s->P, float h = y[i] * sigma, g = dout[i] * silu(z[i]); sum[l] += g * w[i] * h; dw[i] += g * h;);
+	FOR_LANES(s->P, float h = y[i] * sigma, g = dout[i] * gate_of(j, z[i]); sum[l] += g * w[i] * h;
+		  dw[i] += g * h;);
 	const float mean = lanes_sum(sum) / (float)s->P;
 	for (int64_t i = 0; i < s->P; i++) {
 		const float h = y[i] * sigma;
-		dz[i] = dout[i] * w[i] * h * silu_slope(z[i]);
-		dy[i] = sigma * (dout[i] * w[i] * silu(z[i]) - h * mean);
+		dz[i] = dout[i] * w[i] * h * gate_slope(j, z[i]);
+		dy[i] = sigma * (dout[i] * w[i] * gate_of(j, z[i]) - h * mean);
 	}
 }
 

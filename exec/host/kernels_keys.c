@@ -69,7 +69,7 @@ static int64_t keys_width(const struct op_latent *d) { return d->heads * (d->hea
 /* Rotates the columns of `row` among all rows; sign -1: back. */
 static void turn(const struct latent *l, int64_t row, double sign, float *x)
 {
-	const int64_t half = l->d->rope_dim / 2;
+	const int64_t half = l->d->still ? 0 : l->d->rope_dim / 2;
 	const double position = (double)cut_position(l->cut, l->d->seq, row % l->d->seq);
 	for (int64_t i = 0; i < half; i++) {
 		const double angle = position * pow(ROPE_THETA, -(double)i / (double)half);

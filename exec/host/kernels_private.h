@@ -14,8 +14,8 @@ typedef size_t scratch_fn(const struct op *op, int threads);
 scratch_fn scratch_attention, scratch_attention_grad, scratch_attention_part_grad, scratch_rope, scratch_norm_grad,
 	scratch_qk_norm_grad, scratch_bias_grad, scratch_loss, scratch_route, scratch_lamb_direction,
 	scratch_ssm_conv_grad, scratch_ssm_scan, scratch_ssm_scan_grad, scratch_ssm_gate_grad, scratch_delta_scan,
-	scratch_delta_scan_grad, scratch_delta_gate_grad, scratch_short_conv_grad, scratch_muon_direction,
-	scratch_adafactor_norms, scratch_conv, scratch_batch_norm;
+	scratch_delta_scan_grad, scratch_delta_gate_grad, scratch_kda_scan, scratch_kda_scan_grad,
+	scratch_short_conv_grad, scratch_muon_direction, scratch_adafactor_norms, scratch_conv, scratch_batch_norm;
 
 /* ---- splitting rows over the pool ---- */
 

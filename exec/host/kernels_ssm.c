@@ -29,7 +29,7 @@ static void conv_row(const struct conv_job *c, int64_t r, float *out)
 		if (back > t)
 			continue;
 		for (int64_t g = 0; g < s->groups; g++) {
-			const float *restrict x = c->in + (r - back) * s->in_row + g * s->in + s->x;
+			const float *restrict x = c->in + (r - back) * s->in_row + g * s->in + s->z;
 			const float *restrict w = c->w + g * s->conv * c->taps + j;
 			float *restrict y = out + g * s->conv;
 			for (int64_t i = 0; i < s->conv; i++)
@@ -86,13 +86,13 @@ static void tap_grad(const struct conv_job *c, int64_t r, int64_t j, float *dw)
 		float *restrict dwg = dw + g * s->conv * c->taps + j;
 		if (t + back < s->seq) {
 			const float *restrict later = d + (r + back) * s->conv_row;
-			float *restrict dx = c->din + r * s->in_row + g * s->in + s->x;
+			float *restrict dx = c->din + r * s->in_row + g * s->in + s->z;
 			for (int64_t i = 0; i < s->conv; i++)
 				dx[i] += w[i * c->taps] * later[i];
 		}
 		if (back <= t) {
 			const float *restrict here = d + r * s->conv_row;
-			const float *restrict x = c->in + (r - back) * s->in_row + g * s->in + s->x;
+			const float *restrict x = c->in + (r - back) * s->in_row + g * s->in + s->z;
 			for (int64_t i = 0; i < s->conv; i++)
 				dwg[i * c->taps] += here[i] * x[i];
 		}
@@ -109,7 +109,7 @@ static void conv_grad_part(void *ctx, int64_t begin, int64_t end, int part, int 
 	for (int64_t r = begin; r < end; r++) {
 		const float *d = c->xbc + r * s->conv_row;
 		for (int64_t g = 0; g < s->groups; g++)
-			memset(c->din + r * s->in_row + g * s->in + s->x, 0, (size_t)s->conv * sizeof *c->din);
+			memset(c->din + r * s->in_row + g * s->in + s->z, 0, (size_t)s->conv * sizeof *c->din);
 		for (int64_t j = 0; j < c->taps; j++)
 			tap_grad(c, r, j, dw);
 		for (int64_t i = 0; i < s->conv_row; i++)

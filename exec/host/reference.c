@@ -378,6 +378,8 @@ REFERENCE(ref_copy)
 	ROW(SSM_GATE_GRAD, ref_ssm_gate_grad) \
 	ROW(DELTA_SCAN, ref_delta_scan) \
 	ROW(DELTA_SCAN_GRAD, ref_delta_scan_grad) \
+	ROW(KDA_SCAN, ref_kda_scan) \
+	ROW(KDA_SCAN_GRAD, ref_kda_scan_grad) \
 	ROW(DELTA_GATE, ref_delta_gate) \
 	ROW(DELTA_GATE_GRAD, ref_delta_gate_grad) \
 	ROW(SHORT_CONV, ref_short_conv) \

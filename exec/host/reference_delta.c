@@ -13,26 +13,11 @@ struct row {
 	double *k, *q, decay, beta, soft, slope; /* softplus of dt's column and the bias, and its derivative */
 };
 
-static int64_t key_column(const struct place *p, int64_t h) { return h / p->heads * p->conv + p->x; }
-
-static int64_t value_column(const struct place *p, int64_t h)
-{
-	return h / p->heads * p->conv + h % p->heads * p->d->head_dim;
-}
-
-static double length(const struct place *p, const double *xbc, int64_t r, int64_t column)
-{
-	double sum = (double)UNIT_EPS;
-	for (int64_t n = 0; n < p->d->state; n++)
-		sum += xbc[xbc_at(p, r, column + n)] * xbc[xbc_at(p, r, column + n)];
-	return sqrt(sum);
-}
-
 static struct row row_of(const struct place *p, void *const arg[], int64_t r, int64_t h, double *units)
 {
 	const double *xbc = arg[0], *in = arg[1], *heads = (const double *)arg[2] + 2 * h;
 	const int64_t N = p->d->state, k = key_column(p, h), q = k + N, dt = dt_at(p, r, h);
-	const double by_k = length(p, xbc, r, k), by_q = length(p, xbc, r, q) * sqrt((double)N);
+	const double by_k = key_length(p, xbc, r, k), by_q = key_length(p, xbc, r, q) * sqrt((double)N);
 	const double x = in[dt] + heads[1], soft = log1p(exp(x));
 	for (int64_t n = 0; n < N; n++) {
 		units[n] = xbc[xbc_at(p, r, k + n)] / by_k;
@@ -109,20 +94,6 @@ REFERENCE(ref_delta_scan)
 	return ST_OK;
 }
 
-/* Adds the gradient of x by way of x / |x| x scale, given that of the result. */
-static void add_unit_grad(const struct place *p, const double *xbc, int64_t r, int64_t column, double scale,
-	const double *d, double *dxbc)
-{
-	const double size = length(p, xbc, r, column);
-	double along = 0.0;
-	for (int64_t n = 0; n < p->d->state; n++)
-		along += d[n] * xbc[xbc_at(p, r, column + n)];
-	for (int64_t n = 0; n < p->d->state; n++) {
-		const int64_t at = xbc_at(p, r, column + n);
-		dxbc[at] += scale * (d[n] / size - xbc[at] * along / (size * size * size));
-	}
-}
-
 /* The gradients of head h in row r. before, after: its states around the row; dstate: of the state behind the row on
  * the way in, of that before it on the way out; units: 4 N numbers. */
 static void row_grad(const struct place *p, void *const arg[], int64_t r, int64_t h, const double *before,
@@ -188,6 +159,17 @@ REFERENCE(ref_delta_scan_grad)
 
 /* ---- the norm and its gate ---- */
 
+/* A gate and its slope: silu, or the sigmoid of SSM_LAYOUT_KDA. */
+static double gate_of(const struct place *p, double z)
+{
+	return p->d->layout == SSM_LAYOUT_KDA ? sigmoid(z) : z * sigmoid(z);
+}
+
+static double gate_slope(const struct place *p, double z)
+{
+	return p->d->layout == SSM_LAYOUT_KDA ? sigmoid(z) * (1.0 - sigmoid(z)) : silu_slope(z);
+}
+
 REFERENCE(ref_delta_gate)
 {
 	UNUSED();
@@ -204,7 +186,7 @@ REFERENCE(ref_delta_gate)
 			sigma[row] = 1.0 / sqrt(square);
 			for (int64_t i = 0; i < P; i++) {
 				const double z = in[z_at(&p, r, h * P + i)];
-				out[row * P + i] = w[i] * y[row * P + i] * sigma[row] * z * sigmoid(z);
+				out[row * P + i] = w[i] * y[row * P + i] * sigma[row] * gate_of(&p, z);
 			}
 		}
 	return ST_OK;
@@ -225,14 +207,14 @@ REFERENCE(ref_delta_gate_grad)
 			double mean = 0.0;
 			for (int64_t i = 0; i < P; i++) {
 				const double z = in[z_at(&p, r, h * P + i)], normed = y[row * P + i] * sigma[row];
-				mean += dout[row * P + i] * w[i] * z * sigmoid(z) * normed / (double)P;
+				mean += dout[row * P + i] * w[i] * gate_of(&p, z) * normed / (double)P;
 			}
 			for (int64_t i = 0; i < P; i++) {
 				const double z = in[z_at(&p, r, h * P + i)], normed = y[row * P + i] * sigma[row];
 				const double d = dout[row * P + i];
-				dw[i] += d * z * sigmoid(z) * normed;
-				dy[row * P + i] = sigma[row] * (d * w[i] * z * sigmoid(z) - normed * mean);
-				din[z_at(&p, r, h * P + i)] = d * w[i] * normed * silu_slope(z);
+				dw[i] += d * gate_of(&p, z) * normed;
+				dy[row * P + i] = sigma[row] * (d * w[i] * gate_of(&p, z) - normed * mean);
+				din[z_at(&p, r, h * P + i)] = d * w[i] * normed * gate_slope(&p, z);
 			}
 		}
 	return ST_OK;

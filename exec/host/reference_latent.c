@@ -25,7 +25,7 @@ REFERENCE(ref_latent_keys)
 				keys[k_col(d, h, i)] = i < own ? kv[h * each + i] : latent[shared + i - own];
 			for (int64_t i = 0; i < d->value_dim; i++)
 				keys[v_col(d, h, i)] = kv[h * each + own + i];
-			reference_rotate(keys + k_col(d, h, own), d->rope_dim,
+			reference_rotate(keys + k_col(d, h, own), d->still ? 0 : d->rope_dim,
 				cut_position(&env->cut, d->seq, row % d->seq));
 		}
 	}
@@ -45,7 +45,7 @@ REFERENCE(ref_latent_keys_grad)
 			for (int64_t h = 0; h < d->heads; h++)
 				drope[row * d->rope_dim + i] += dkeys[k_col(d, h, own + i)];
 		}
-		if (d->rope_dim > 0)
+		if (d->rope_dim > 0 && !d->still)
 			reference_rotate(drope + row * d->rope_dim, d->rope_dim,
 				-cut_position(&env->cut, d->seq, row % d->seq));
 		for (int64_t h = 0; h < d->heads; h++)

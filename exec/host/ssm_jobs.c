@@ -79,7 +79,8 @@ void gate_forward(const struct host_env *env, const struct op *op, void *const a
 		.in = arg[ARG_SSM_GATE_in],
 		.w = arg[ARG_SSM_GATE_w],
 		.out = arg[ARG_SSM_GATE_out],
-		.sigma = arg[ARG_SSM_GATE_sigma]};
+		.sigma = arg[ARG_SSM_GATE_sigma],
+		.sigmoid = op->ssm.layout == SSM_LAYOUT_KDA};
 	kernel_split(env, kernel_parts(env, j.s.rows, j.s.heads * j.s.P), j.s.rows, part, &j);
 }
 
@@ -94,7 +95,8 @@ void gate_backward(const struct host_env *env, const struct op *op, void *const 
 		.dy = arg[ARG_SSM_GATE_GRAD_dy],
 		.din = arg[ARG_SSM_GATE_GRAD_din],
 		.partial = env->scratch,
-		.stride = padded(cols)};
+		.stride = padded(cols),
+		.sigmoid = op->ssm.layout == SSM_LAYOUT_KDA};
 	const int parts = kernel_parts_summed(env, j.s.rows, j.s.heads * j.s.P);
 	kernel_split(env, parts, j.s.rows, part, &j);
 	kernel_sum_parts(j.partial, parts, j.stride, cols, arg[ARG_SSM_GATE_GRAD_dw], op->flags & OP_ACCUMULATE);

@@ -19,6 +19,7 @@ struct gate_job {
 	const float *y, *in, *w, *dout;
 	float *out, *sigma, *dy, *din, *partial; /* partial: of a thread, the gradient of w */
 	int64_t stride;
+	bool sigmoid; /* gates of SSM_LAYOUT_KDA; else silu */
 };
 
 /* The state of a head before a chunk: [P, N]. */

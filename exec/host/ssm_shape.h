@@ -9,6 +9,7 @@
 struct shape {
 	int64_t batch, seq, heads, P, groups, N, per_group /* heads */;
 	int64_t x;                /* channels of a group */
+	int64_t z;                /* columns of a group before those of the convolution */
 	int64_t conv, in;         /* columns of a group in xbc and in `in`; of all groups: times groups */
 	int64_t conv_row, in_row; /* columns of a row */
 	int64_t rows, chunk, chunks /* of a sequence; of the scan alone */;
@@ -26,7 +27,9 @@ static inline struct shape shape_of(const struct op *op)
 		.per_group = d->heads / d->groups};
 	s.x = s.per_group * s.P;
 	s.conv = s.x + 2 * s.N;
-	s.in = s.x + s.conv + (1 + d->further) * s.per_group;
+	const bool apart = d->layout == SSM_LAYOUT_KDA, gates = apart && op_class_of(op) == CLASS_NORM;
+	s.z = apart ? 0 : s.x;
+	s.in = gates ? s.x : s.z + s.conv + (apart ? 1 : 1 + d->layout) * s.per_group;
 	s.conv_row = s.groups * s.conv;
 	s.in_row = s.groups * s.in;
 	s.rows = s.batch * s.seq;

@@ -251,10 +251,10 @@ static void single_branch_backward(struct builder *b, struct acts *a, int32_t *d
 {
 	const enum layer_kind kind = model_layer_kind(b->m, b->layer);
 	const bool attends = kind == LAYER_ATTENTION || kind == LAYER_PARALLEL;
-	int32_t dn = kind == LAYER_SHORT_CONV                     ? short_conv_backward(b, a, *dx)
-	             : kind == LAYER_MAMBA || kind == LAYER_DELTA ? ssm_backward(b, a, *dx)
-	             : attends                                    ? attention_backward(b, a, *dx)
-	                                                          : mlp_branch_grad(b, a, *dx);
+	int32_t dn = kind == LAYER_SHORT_CONV ? short_conv_backward(b, a, *dx)
+	             : model_scans(kind)      ? ssm_backward(b, a, *dx)
+	             : attends                ? attention_backward(b, a, *dx)
+	                                      : mlp_branch_grad(b, a, *dx);
 	if (kind == LAYER_PARALLEL)
 		add_into(b, dn, ssm_backward(b, a, *dx));
 	add_norm_grad(b, "norm1", dn, a->x_in, a->stats1, PARAM_NORM1_W, dx);

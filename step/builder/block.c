@@ -3,31 +3,6 @@
 
 #include <string.h>
 
-struct op build_attention_op(const struct builder *b, enum op_kind k)
-{
-	struct op op = build_new(b, k, "attention");
-	op.flags |= (uint16_t)((model_masks(b->m, b->layer) ? OP_CAUSAL : 0) |
-			       (b->m->position == POS_ALIBI ? OP_ALIBI : 0));
-	op.attn.batch = b->c->train.micro_batch;
-	op.attn.heads = b->heads;
-	op.attn.kv_heads = b->kv_heads;
-	op.attn.seq = b->seq;
-	op.attn.head_dim = b->m->head_dim;
-	if (k == OP_ATTENTION || k == OP_ATTENTION_GRAD)
-		op.attn.window = model_window(b->m, b->layer) * (b->m->window_kind == WINDOW_CHUNKED ? -1 : 1);
-	if (op_is_flash(&op))
-		op.attn.softcap = b->m->attention_softcap;
-	if ((k == OP_ATTENTION || k == OP_ATTENTION_GRAD) && b->m->kv_lora_rank > 0)
-		op.attn.value_dim = b->m->v_head_dim;
-	if (k == OP_QK_NORM || k == OP_QK_NORM_GRAD) {
-		op.attn.full = b->m->qk_norm == QK_NORM_FULL;
-		op.flags |= b->m->norm == NORM_RMSNORM ? OP_RMS : 0;
-	}
-	if (k >= OP_ATTN_SCORES && k <= OP_ATTN_SCORES_GRAD && b->context > 1)
-		op.attn.keys = b->seq * b->context;
-	return op;
-}
-
 struct op build_gate_op(const struct builder *b, enum op_kind k, const char *what, int64_t rows, int64_t cols,
 	int64_t gates)
 {
@@ -38,39 +13,7 @@ struct op build_gate_op(const struct builder *b, enum op_kind k, const char *wha
 	return op;
 }
 
-int32_t build_scores(struct builder *b)
-{
-	return build_act(b, b->c->train.micro_batch * b->heads * b->seq, b->seq * b->context);
-}
-
-int32_t build_probs(struct builder *b, int32_t qkv, int32_t kv)
-{
-	int32_t probs = build_scores(b);
-	build_on(b, build_attention_op(b, OP_ATTN_SCORES), qkv, probs, kv);
-	build_score_bias(b, probs);
-	build_on(b, build_attention_op(b, OP_ATTN_SOFTMAX), probs);
-	return probs;
-}
-
 /* ---- the layers of a block ---- */
-
-struct linear linear_qkv(const struct builder *b)
-{
-	int64_t width = b->heads * b->m->head_dim + b->kv_heads * (b->m->head_dim + model_value_dim(b->m));
-	return (struct linear){"qkv", b->tokens, width, b->m->hidden, PARAM_QKV_W, PARAM_QKV_B, 0};
-}
-
-struct linear linear_proj(const struct builder *b)
-{
-	return (struct linear){"proj", b->tokens, b->m->hidden, b->heads * model_value_dim(b->m), PARAM_PROJ_W,
-		NO_PARAM, 0};
-}
-
-struct linear linear_attention_gate(const struct builder *b)
-{
-	return (struct linear){"attention gate", b->tokens, linear_proj(b).in, b->m->hidden, PARAM_ATTENTION_GATE_W,
-		NO_PARAM, 0};
-}
 
 static bool gated(const struct builder *b) { return b->m->mlp == MLP_SWIGLU || b->m->mlp == MLP_GEGLU; }
 
@@ -93,103 +36,7 @@ struct mlp_layers mlp_dense(const struct builder *b)
 
 /* ---- forward ---- */
 
-/* A recomputed block keeps nothing of its first forward pass. */
-static bool keeps(const struct builder *b) { return b->recomputing || !build_recomputes(b, b->layer); }
-
-int32_t build_kept_scores(struct builder *b, int64_t keys)
-{
-	const struct stack *stack = &b->c->stack;
-	/* Beside what the product of values reads: softmax's result where that is another array, in fp32 under autocast
-	 * or before dropout, and dropout's mask (PyTorch, tools/autograd/derivatives.yaml: _softmax, native_dropout,
-	 * bmm; aten/src/ATen/autocast_mode.h). */
-	const double softmax_B = stack->autocast               ? dtype_bytes(DT_FP32)
-	                         : stack->memory.dropout_B > 0 ? dtype_bytes(b->act)
-	                                                       : 0,
-		     kept_B = stack->memory.dropout_B + softmax_B;
-	if (!keeps(b) || kept_B <= 0 || build_recomputes_part(b, REC_CORE_ATTN))
-		return NONE;
-	return build_hold(b, COMP_ACTIVATIONS, kept_B * (double)(b->c->train.micro_batch * b->heads * b->seq * keys),
-		"kept scores");
-}
-
-/* Lets each head's sink take part in the softmax. */
-static void add_sinks(struct builder *b, const struct acts *a)
-{
-	struct op op = build_attention_op(b, OP_ATTN_SINKS);
-	op.what = "sinks";
-	if (b->m->attention_sinks)
-		build_with(b, op, view_of(a->att), view_of(a->lse), weight_of(b, b->layer, PARAM_SINKS));
-}
-
-static void attention_core(struct builder *b, struct acts *a)
-{
-	if (b->recomputing && build_saves_ops(b))
-		return;
-	a->lse = a->probs = a->att_heads = NONE;
-	if (b->c->train.attention == ATT_FLASH) {
-		a->lse = build_fp32(b, b->c->train.micro_batch * b->heads * b->seq);
-		if (b->context > 1) {
-			context_attention(b, a);
-		} else {
-			a->att = build_act(b, b->tokens, linear_proj(b).in);
-			build_on(b, build_attention_op(b, OP_ATTENTION), a->qkv, a->att, a->lse);
-		}
-		add_sinks(b, a);
-		return;
-	}
-	a->att = build_act(b, b->tokens, linear_proj(b).in);
-	int32_t kv = b->context > 1 ? context_keys(b, a->qkv) : NONE;
-	a->probs = build_probs(b, a->qkv, kv);
-	a->kept_scores = build_kept_scores(b, b->seq * b->context);
-	build_on(b, build_attention_op(b, OP_ATTN_VALUES), a->probs, kv != NONE ? kv : a->qkv, a->att);
-}
-
-/* Norms a->qkv by heads: what came in stays as a->raw_qkv. */
-static void norm_heads(struct builder *b, struct acts *a)
-{
-	const struct op op = build_attention_op(b, OP_QK_NORM);
-	const int64_t norms = op.attn.full ? 2 : b->heads + b->kv_heads;
-	a->raw_qkv = a->qkv;
-	a->qkv = build_act(b, b->tokens, linear_qkv(b).out);
-	a->qk_stats = build_fp32(b, 2 * b->tokens * norms);
-	build_with(b, op, view_of(a->raw_qkv), weight_of(b, b->layer, PARAM_Q_NORM_W),
-		weight_of(b, b->layer, PARAM_K_NORM_W), view_of(a->qkv), view_of(a->qk_stats));
-}
-
-int32_t attention_result(const struct acts *a) { return a->gated != NONE ? a->gated : a->att; }
-
-/* Returns attention's output rows without PROJ's bias, given normed rows. project: false leaves the projection out. */
-static int32_t attention_forward(struct builder *b, struct acts *a, int32_t normed, bool project)
-{
-	const struct linear qkv = linear_qkv(b), proj = linear_proj(b);
-	a->kept_rotated = a->raw_qkv = NONE;
-	a->gate = a->gated = NONE;
-	if (b->m->kv_lora_rank > 0) {
-		a->qkv = latent_forward(b, a, normed);
-	} else {
-		const struct linear gate = linear_attention_gate(b);
-		int32_t full = tp_gather(b, normed, "attention input");
-		a->qkv = build_linear(b, &qkv, full);
-		a->gate = b->m->attention_gate ? build_linear(b, &gate, full) : NONE;
-	}
-	if (b->m->qk_norm != QK_NORM_NONE)
-		norm_heads(b, a);
-	if (model_has_rope(b->m, b->layer) && b->m->kv_lora_rank == 0) {
-		build_on(b, build_attention_op(b, OP_ROPE), a->qkv);
-		if (keeps(b))
-			a->kept_rotated = build_hold(b, COMP_ACTIVATIONS,
-				(double)(b->tokens * (b->heads + b->kv_heads) * b->m->head_dim) *
-					b->c->stack.memory.rotated_B,
-				"rotated queries and keys");
-	}
-	attention_core(b, a);
-	if (b->m->attention_gate) {
-		a->gated = build_act(b, b->tokens, proj.in);
-		build_on(b, build_gate_op(b, OP_SIGMOID_GATE, "attention gate", b->tokens, proj.in, proj.in), a->att,
-			a->gate, a->gated);
-	}
-	return project ? build_linear(b, &proj, attention_result(a)) : NONE;
-}
+bool build_keeps(const struct builder *b) { return b->recomputing || !build_recomputes(b, b->layer); }
 
 void build_activation(struct builder *b, int64_t rows, int64_t ffn, struct mlp_acts *a, bool again)
 {
@@ -206,7 +53,7 @@ void build_activation(struct builder *b, int64_t rows, int64_t ffn, struct mlp_a
 	int32_t half = build_act(b, rows, ffn);
 	build_on(b, build_matrix(b, OP_GATE_ACT, "act", rows, ffn), a->h, half);
 	build_on(b, build_matrix(b, OP_GATE_MUL, "act", rows, ffn), a->h, half, a->g);
-	if (keeps(b) && (b->recomputing || !again))
+	if (build_keeps(b) && (b->recomputing || !again))
 		a->kept_gate = build_hold(b, COMP_ACTIVATIONS, (double)(rows * ffn) * b->c->stack.memory.gate_B,
 			"gate");
 }
@@ -342,7 +189,7 @@ static int32_t single_branch_block(struct builder *b, struct acts *a)
 	const enum layer_kind kind = model_layer_kind(b->m, b->layer);
 	const bool project = !build_ends_early(b);
 	a->n1 = a->n2 = build_norm(b, "norm1", a->x_in, PARAM_NORM1_W, &a->stats1);
-	if (kind == LAYER_MAMBA || kind == LAYER_DELTA || kind == LAYER_SHORT_CONV) {
+	if (model_scans(kind) || kind == LAYER_SHORT_CONV) {
 		int32_t out = kind == LAYER_SHORT_CONV ? short_conv_forward(b, a, a->n1) : ssm_forward(b, a, a->n1);
 		return project ? residual_add(b, a->x_in, out, NO_PARAM) : NONE;
 	}
@@ -390,7 +237,7 @@ static int32_t forward(struct builder *b, int32_t x_in, struct acts *a)
 	a->x_in = x_in;
 	b->acts_now = a;
 	a->kept_scores = a->cross.kept_scores = NONE;
-	a->kept_masks = keeps(b) && !b->m->layer_pattern[0]
+	a->kept_masks = build_keeps(b) && !b->m->layer_pattern[0]
 	                        ? build_hold(b, COMP_ACTIVATIONS,
 					  (crosses ? 3 : 2) * (double)(b->rows * b->m->hidden) *
 						  b->c->stack.memory.dropout_B,

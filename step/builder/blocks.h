@@ -42,6 +42,14 @@ int32_t columns_backward(struct builder *b, const struct linear *l, int32_t dy, 
 /* The same of a row-parallel product: returns the gradient of its input `x`, given that of its output rows. */
 int32_t rows_backward(struct builder *b, const struct linear *l, int32_t dy, int32_t x, const char *grad);
 
+/* ---- attention.c ---- */
+
+/* Returns attention's output rows without PROJ's bias, given normed rows. project: false leaves the projection out. */
+int32_t attention_forward(struct builder *b, struct acts *a, int32_t normed, bool project);
+/* Attends to what the products left in *a. */
+void attention_core(struct builder *b, struct acts *a);
+/* Returns whether this pass keeps what the backward pass reads: a recomputed block's first one keeps nothing. */
+bool build_keeps(const struct builder *b);
 struct linear linear_qkv(const struct builder *b);
 struct linear linear_proj(const struct builder *b);
 struct linear linear_attention_gate(const struct builder *b);

@@ -8,8 +8,8 @@
  *
  * A buffer or op that does not exist is NONE. "The latest op" is the last one appended to the role's program.
  *
- * Reading order: build.c (program_build, the primitives), pipeline.c (a stage's actions), block.c and
- * backward.c (the model), products.c (products and norms of both), params.c and reduce.c
+ * Reading order: build.c (program_build, the primitives), pipeline.c (a stage's actions), block.c,
+ * attention.c and backward.c (the model), products.c (products and norms of both), params.c and reduce.c
  * (buckets, reductions, the optimizer), then the variants: gather (fsdp), context, cross, moe, narrow, offload.
  */
 #ifndef STEPSIM_STEP_BUILD_H

@@ -52,14 +52,14 @@ static int32_t to_latent(struct builder *b, const struct path *p, int32_t x, int
 	return tp_gather_cols(b, *normed, p->up.in, "latent");
 }
 
-/* Rotates the last columns of queries. */
+/* Rotates the last columns of queries; without rope they stay as they are (Kimi Linear). */
 static void rotate(struct builder *b, int32_t qkv, uint16_t flags)
 {
 	struct op op = build_attention_op(b, OP_ROPE);
 	op.flags |= flags;
 	op.attn.kv_heads = 0;
 	op.attn.rotated = b->m->rope_head_dim;
-	if (b->m->rope_head_dim > 0)
+	if (b->m->rope_head_dim > 0 && b->m->position == POS_ROPE)
 		build_on(b, op, qkv);
 }
 
@@ -74,7 +74,7 @@ static struct op keys_op(const struct builder *b, enum op_kind k, int64_t width)
 {
 	struct op op = build_new(b, k, "keys and values");
 	op.latent = (struct op_latent){b->c->train.micro_batch, b->heads, b->seq, b->m->head_dim, b->m->rope_head_dim,
-		b->m->v_head_dim, width};
+		b->m->v_head_dim, width, b->m->position != POS_ROPE};
 	return op;
 }
 

@@ -25,7 +25,7 @@ bool build_steps_matrix(const struct builder *b, const struct param *p)
 {
 	return optimizer_traits[b->c->train.optimizer].orthogonal && p->layer >= 0 && p->cols > 1 &&
 	       p->split > TP_PARTIAL && p->kind != PARAM_SSM_CONV_W && p->kind != PARAM_SSM_HEADS &&
-	       p->kind != PARAM_DELTA_HEADS && p->kind != PARAM_SHORT_CONV_W;
+	       p->kind != PARAM_DELTA_HEADS && p->kind != PARAM_KDA_HEADS && p->kind != PARAM_SHORT_CONV_W;
 }
 
 /* Returns the matrices' elements in a rank's part. */

@@ -39,8 +39,9 @@ static const size_t kept[] = {AT(x_in) /* first: a recomputed block keeps nothin
 	AT(att_heads), AT(raw_qkv), AT(latent.q), AT(latent.q_normed), AT(latent.kv), AT(latent.kv_normed), AT(att_out),
 	AT(mlp_out), AT(probs), AT(x_mid), AT(n2), AT(sum2), AT(mlp.h), AT(mlp.g), AT(moe.in), AT(moe.out),
 	AT(moe.shared.h), AT(moe.shared.g), AT(moe.shared_out), AT(ssm.in), AT(ssm.xbc), AT(ssm.y), AT(ssm.gated),
-	AT(short_conv.in), AT(short_conv.out), AT(gate), AT(gated), AT(adapt.mod), AT(adapt.normed[0]),
-	AT(adapt.normed[1]), AT(mlp.h8), AT(moe.shared.h8), AT(moe.summed)};
+	AT(ssm.decay_low), AT(ssm.decay), AT(ssm.gate_low), AT(ssm.gate), AT(short_conv.in), AT(short_conv.out),
+	AT(gate), AT(gated), AT(adapt.mod), AT(adapt.normed[0]), AT(adapt.normed[1]), AT(mlp.h8), AT(moe.shared.h8),
+	AT(moe.summed)};
 #define KEPT COUNT(kept)
 _Static_assert(KEPT == OFFLOADED_ACTS, "a place on the host for each");
 

@@ -60,7 +60,8 @@ struct bias_acts {
  * keeps the convolution's result, too. */
 struct ssm_acts {
 	int32_t in, xbc, y, gated, sigma;
-	int32_t kept_inverse; /* held: inverses of chunks */
+	int32_t decay_low, decay, gate_low, gate; /* Kimi delta attention: rows of low rank, and what is made of them */
+	int32_t kept_inverse;                     /* held: inverses of chunks */
 };
 
 /* Buffers of a gated short convolution: arguments of SHORT_CONV. */
@@ -112,7 +113,7 @@ struct saved {
 };
 
 #define LORA_PRODUCTS 4
-#define OFFLOADED_ACTS 37
+#define OFFLOADED_ACTS 41
 
 /* Buffers that a block's forward pass keeps for its backward pass; NONE where the block has none. */
 struct acts {

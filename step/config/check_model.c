@@ -110,7 +110,7 @@ static enum status check_pattern(const struct config *c, struct error *e)
 	for (const char *p = m->layer_pattern; *p; p++)
 		if (model_layer_of_letter(*p) == LAYER_KIND_COUNT)
 			return config_error(c, KEY_model_layer_pattern, e,
-				"no layer is called '%c' (known: M, *, -, E, G, P, C)",
+				"no layer is called '%c' (known: M, *, -, E, G, K, P, C)",
 				isprint((unsigned char)*p) ? *p : '?');
 	if (m->layers % n != 0)
 		return config_error(c, KEY_model_layers, e,
@@ -141,22 +141,24 @@ static enum status check_scans(const struct config *c, struct error *e)
 	char near[NEAREST_MAX];
 	const struct layer_counts layers = model_layer_counts(m);
 	const bool mamba = layers.of[LAYER_MAMBA] + layers.of[LAYER_PARALLEL] > 0, delta = layers.of[LAYER_DELTA] > 0,
-		   convolves = layers.of[LAYER_SHORT_CONV] > 0;
-	for (size_t i = 0; i < COUNT(ids) && !mamba && !delta; i++)
+		   kda = layers.of[LAYER_KDA] > 0, convolves = layers.of[LAYER_SHORT_CONV] > 0;
+	const int scans = mamba + delta + kda;
+	for (size_t i = 0; i < COUNT(ids) && scans == 0; i++)
 		if (config_is_changed(c, ids[i]) && !(ids[i] == KEY_model_ssm_conv && convolves))
 			return config_error_key(c, ids[i], e, "not used without layers %s (layer_pattern)",
-				ids[i] == KEY_model_ssm_conv ? "M, P, G or C" : "M, P or G");
-	if (c->parallel.context > 1 && (mamba || delta || convolves))
+				ids[i] == KEY_model_ssm_conv ? "M, P, G, K or C" : "M, P, G or K");
+	if (c->parallel.context > 1 && (scans > 0 || convolves))
 		return config_error(c, KEY_parallel_context, e,
-			"%" PRId64 " is not modelled yet with layers M, P, G or C (accepted: 1)", c->parallel.context);
+			"%" PRId64 " is not modelled yet with layers M, P, G, K or C (accepted: 1)",
+			c->parallel.context);
 	if (convolves && m->hidden % c->parallel.tensor != 0)
 		return config_error(c, KEY_parallel_tensor, e, "%" PRId64 " does not divide hidden %" PRId64,
 			c->parallel.tensor, m->hidden);
-	if (!mamba && !delta)
+	if (scans == 0)
 		return ST_OK;
-	if (mamba && delta)
+	if (scans > 1)
 		return config_error_key(c, KEY_model_layer_pattern, e,
-			"layers G beside M or P are not modelled yet: they share the keys ssm_*");
+			"layers G beside M or P, or K beside these, are not modelled yet: they share the keys ssm_*");
 	if (m->ssm_heads % m->ssm_groups != 0)
 		return config_error(c, KEY_model_ssm_groups, e,
 			"%" PRId64 " does not divide the %" PRId64 " ssm_heads (nearest that do: %s)", m->ssm_groups,
@@ -269,10 +271,11 @@ static enum status check_latent(const struct config *c, struct error *e)
 		return config_error(c, KEY_model_rope_head_dim, e,
 			"%" PRId64 " is a part of head_dim, %" PRId64 ", and must be smaller", m->rope_head_dim,
 			m->head_dim);
-	if (m->rope_head_dim > 0 && (m->position != POS_ROPE || m->rope_head_dim % 2 != 0))
+	if (m->rope_head_dim > 0 && m->position != POS_NONE && (m->position != POS_ROPE || m->rope_head_dim % 2 != 0))
 		return config_error(c, KEY_model_rope_head_dim, e, "%" PRId64 " columns that rotate %s",
 			m->rope_head_dim,
-			m->position != POS_ROPE ? "need position: rope" : "are no pairs (nearest: an even number)");
+			m->position != POS_ROPE ? "need position: rope, or none, and they do not rotate"
+						: "are no pairs (nearest: an even number)");
 	if (m->kv_heads != m->heads)
 		return config_error_key(c, KEY_model_kv_heads, e,
 			"not used with kv_lora_rank: each head has keys and values of its own");

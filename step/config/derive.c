@@ -54,7 +54,7 @@ static void derive_model(struct config *c)
 		m->layers = pattern;
 	if (!chosen(c, KEY_model_ssm_heads))
 		m->ssm_heads = config_default_ssm_heads(m);
-	if (!chosen(c, KEY_model_ssm_chunk) && strchr(m->layer_pattern, 'G'))
+	if (!chosen(c, KEY_model_ssm_chunk) && strpbrk(m->layer_pattern, "GK"))
 		m->ssm_chunk = DELTA_CHUNK;
 	if (!chosen(c, KEY_model_kv_heads))
 		m->kv_heads = m->heads;

@@ -101,8 +101,7 @@ static void read_deepseek_experts(struct hf_reader *r, struct model *m)
 		hf_leaves_out(r, "layers that predict further tokens (num_nextn_predict_layers; model.mtp_layers)");
 }
 
-/* Latent attention, under DeepSeek's names. */
-static void read_latent(struct hf_reader *r, struct model *m, int64_t value_dim)
+void hf_read_latent(struct hf_reader *r, struct model *m, int64_t value_dim)
 {
 	const int64_t nope = hf_int(r, "qk_nope_head_dim", KEY_model_head_dim, 128);
 	m->kv_heads = m->heads;
@@ -116,7 +115,7 @@ static void read_latent(struct hf_reader *r, struct model *m, int64_t value_dim)
 void hf_type_deepseek(struct hf_reader *r, struct model *m)
 {
 	hf_read_llama_like(r, m);
-	read_latent(r, m, 128);
+	hf_read_latent(r, m, 128);
 	read_deepseek_experts(r, m);
 }
 
@@ -125,7 +124,7 @@ void hf_type_minicpm3(struct hf_reader *r, struct model *m)
 {
 	hf_read_llama_like(r, m);
 	const int64_t width = m->head_dim; /* of a value, where that is not given */
-	read_latent(r, m, width);
+	hf_read_latent(r, m, width);
 	m->tied_embeddings = hf_bool(r, "tie_word_embeddings", true);
 }
 

@@ -19,11 +19,11 @@ static bool is_listed(const json_t *list, int64_t i)
 static char mixer_of(const struct hf_reader *r, const struct hf_mixers *m, int64_t i)
 {
 	const char *kind = json_string_value(json_array_get(hf_get(r, "layer_types"), (size_t)i));
-	const json_t *listed = m->listed ? hf_get(r, m->listed) : NULL;
+	const json_t *listed = m->listed ? hf_get(m->list ? m->list : r, m->listed) : NULL;
 	const json_t *flags = hf_get(r, "attn_type_list"); /* MiniMax: 1 of a layer with attention, 0 of the others */
 	const bool attends = kind     ? strcmp(kind, "full_attention") == 0 || strcmp(kind, "attention") == 0
 	                     : flags  ? json_integer_value(json_array_get(flags, (size_t)i)) == 1
-	                     : listed ? is_listed(listed, i)
+	                     : listed ? is_listed(listed, i + m->first)
 	                              : m->every > 0 && (i + 1) % m->every == 0;
 	return attends ? m->attention : m->other;
 }
@@ -90,8 +90,9 @@ static void set_qwen_layers(struct hf_reader *r, struct model *m, int64_t value_
 	m->attention_gate = hf_bool(r, "attn_output_gate", true);
 	m->qkv_bias = m->proj_bias = hf_bool(r, "attention_bias", false);
 	hf_set_mixers(r, m,
-		&(struct hf_mixers){'*', 'G', NULL,
-			hf_int(r, "full_attention_interval", KEY_model_global_attention_every, 4)},
+		&(struct hf_mixers){.attention = '*',
+			.other = 'G',
+			.every = hf_int(r, "full_attention_interval", KEY_model_global_attention_every, 4)},
 		qwen_has_experts);
 	m->moe_layer_freq = 1; /* told by the pattern */
 }
@@ -130,8 +131,48 @@ void hf_type_olmo_hybrid(struct hf_reader *r, struct model *m)
 	m->qkv_bias = m->proj_bias = hf_bool(r, "attention_bias", false);
 	m->qk_norm = QK_NORM_FULL;
 	read_delta(r, m, m->heads);
-	hf_set_mixers(r, m, &(struct hf_mixers){'*', 'G', NULL, 4}, NULL);
+	hf_set_mixers(r, m, &(struct hf_mixers){.attention = '*', .other = 'G', .every = 4}, NULL);
 	hf_leaves_out(r, "that norms of layers with attention stand behind its branches");
+}
+
+/* Kimi Linear: latent attention without rope between layers of Kimi delta attention, which has as many heads of keys as
+ * of values. Its own file has other names than transformers writes. */
+static bool kimi_has_experts(const struct hf_reader *r, const struct model *m, int64_t i)
+{
+	const char *kind = json_string_value(json_array_get(hf_get(r, "mlp_layer_types"), (size_t)i));
+	return kind ? strcmp(kind, "sparse") == 0 : i >= m->first_dense_layers;
+}
+
+/* The name that a file has of two. */
+static const char *either(const struct hf_reader *r, const char *own, const char *other)
+{
+	return hf_get(r, own) ? own : other;
+}
+
+void hf_type_kimi_linear(struct hf_reader *r, struct model *m)
+{
+	struct hf_reader linear = hf_inside(r, "linear_attn_config");
+	hf_read_llama_like(r, m);
+	hf_read_positions(r, m, either(r, "model_max_length", "max_position_embeddings"), 1048576);
+	hf_read_latent(r, m, 128);
+	m->position = hf_bool(r, "mla_use_nope", true) ? POS_NONE : POS_ROPE;
+	m->ssm_heads = m->ssm_groups = hf_int(&linear, either(&linear, "num_heads", "linear_num_heads"),
+		KEY_model_ssm_heads, 32);
+	m->ssm_head_dim = m->ssm_state = hf_int(&linear, either(&linear, "head_dim", "linear_head_dim"),
+		KEY_model_ssm_head_dim, 128);
+	m->ssm_conv = hf_int(&linear, either(&linear, "short_conv_kernel_size", "linear_conv_kernel_dim"),
+		KEY_model_ssm_conv, 4);
+	m->ssm_chunk = DELTA_CHUNK;
+	m->experts = hf_int(r, either(r, "num_experts", "num_local_experts"), KEY_model_experts, 256);
+	m->experts_per_token = hf_int(r, either(r, "num_experts_per_token", "num_experts_per_tok"),
+		KEY_model_experts_per_token, 8);
+	m->moe_ffn_hidden = hf_int(r, "moe_intermediate_size", KEY_model_moe_ffn_hidden, 1024);
+	m->shared_experts = hf_int(r, either(r, "num_shared_experts", "n_shared_experts"), KEY_model_shared_experts, 1);
+	m->first_dense_layers = hf_int(r, "first_k_dense_replace", KEY_model_first_dense_layers, 1);
+	m->router_bias = true;
+	hf_set_mixers(r, m, &(struct hf_mixers){'*', 'K', "full_attn_layers", 4, &linear, 1}, kimi_has_experts);
+	m->first_dense_layers = 0; /* told by the pattern */
+	r->st = r->st ? r->st : linear.st;
 }
 
 /* ---- Mamba-2 beside attention ---- */
@@ -168,7 +209,7 @@ void hf_type_minimax(struct hf_reader *r, struct model *m)
 	m->ssm_head_dim = m->ssm_state = m->head_dim;
 	m->ssm_conv = 1;
 	m->ssm_chunk = hf_int(r, "block_size", KEY_model_ssm_chunk, 256);
-	hf_set_mixers(r, m, &(struct hf_mixers){'*', 'M', NULL, 0}, NULL);
+	hf_set_mixers(r, m, &(struct hf_mixers){.attention = '*', .other = 'M'}, NULL);
 	hf_leaves_out(r, "lightning attention, taken as Mamba-2's scan of as many groups as heads");
 }
 
@@ -206,7 +247,7 @@ void hf_type_lfm2(struct hf_reader *r, struct model *m)
 {
 	read_lfm2(r, m);
 	m->ffn_hidden = lfm2_width(r, m->ffn_hidden);
-	hf_set_mixers(r, m, &(struct hf_mixers){'*', 'C', "full_attn_idxs", 0}, NULL);
+	hf_set_mixers(r, m, &(struct hf_mixers){.attention = '*', .other = 'C', .listed = "full_attn_idxs"}, NULL);
 }
 
 static bool lfm2_has_experts(const struct hf_reader *r, const struct model *m, int64_t i)
@@ -223,6 +264,7 @@ void hf_type_lfm2_moe(struct hf_reader *r, struct model *m)
 	m->moe_ffn_hidden = hf_int(r, "moe_intermediate_size", KEY_model_moe_ffn_hidden, 1792);
 	m->router_bias = hf_bool(r, "use_expert_bias", true);
 	m->first_dense_layers = hf_int(r, "num_dense_layers", KEY_model_first_dense_layers, 2);
-	hf_set_mixers(r, m, &(struct hf_mixers){'*', 'C', "full_attn_idxs", 0}, lfm2_has_experts);
+	hf_set_mixers(r, m, &(struct hf_mixers){.attention = '*', .other = 'C', .listed = "full_attn_idxs"},
+		lfm2_has_experts);
 	m->first_dense_layers = 0; /* told by the pattern */
 }

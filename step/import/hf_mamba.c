@@ -156,7 +156,7 @@ void hf_type_bamba(struct hf_reader *r, struct model *m)
 	m->mlp = hf_activation(r, "hidden_act", "silu", true);
 	m->qkv_bias = m->proj_bias = hf_bool(r, "attention_bias", false);
 	read_mamba2_parts(r, m, 1);
-	hf_set_mixers(r, m, &(struct hf_mixers){'*', 'M', "attn_layer_indices", 0}, NULL);
+	hf_set_mixers(r, m, &(struct hf_mixers){.attention = '*', .other = 'M', .listed = "attn_layer_indices"}, NULL);
 }
 
 void hf_type_granitemoehybrid(struct hf_reader *r, struct model *m)
@@ -171,5 +171,5 @@ void hf_type_granitemoehybrid(struct hf_reader *r, struct model *m)
 		m->ffn_hidden = hf_int(r, "shared_intermediate_size", KEY_model_ffn_hidden, 1024);
 	m->position = position && strcmp(position, "rope") == 0 ? POS_ROPE : POS_NONE;
 	read_mamba2_parts(r, m, 1);
-	hf_set_mixers(r, m, &(struct hf_mixers){'*', 'M', NULL, 0}, NULL);
+	hf_set_mixers(r, m, &(struct hf_mixers){.attention = '*', .other = 'M'}, NULL);
 }

@@ -51,11 +51,16 @@ void hf_read_window(struct hf_reader *r, struct model *m, bool used, int64_t mis
 /* Reads a window on all layers but the last of every so many. Where layer_types says otherwise, it is refused. */
 void hf_read_mixed_window(struct hf_reader *r, struct model *m, int64_t window, int64_t every);
 
+/* Reads latent attention under DeepSeek's names. */
+void hf_read_latent(struct hf_reader *r, struct model *m, int64_t value_dim);
+
 /* The letters (model.layer_pattern) of a layer's mixer where it has attention, and where not. */
 struct hf_mixers {
 	char attention, other;
-	const char *listed; /* key of a list of the layers with attention; NULL: none */
-	int64_t every;      /* where there is no list: attention in the last of so many; 0: in none */
+	const char *listed;           /* key of a list of the layers with attention; NULL: none */
+	int64_t every;                /* where there is no list: attention in the last of so many; 0: in none */
+	const struct hf_reader *list; /* where the list stands; NULL: beside the sizes */
+	int64_t first;                /* how it calls the first layer */
 };
 /* Returns whether layer i has experts in place of an MLP. */
 typedef bool hf_has_experts_fn(const struct hf_reader *r, const struct model *m, int64_t i);
@@ -167,6 +172,7 @@ void hf_read_no_rope(struct hf_reader *r, struct model *m, int64_t every);
 	X("qwen3_5_moe_text", qwen3_5_moe) \
 	X("olmo_hybrid", olmo_hybrid) \
 	X("falcon_h1", falcon_h1) \
+	X("kimi_linear", kimi_linear) \
 	X("lfm2", lfm2) \
 	X("minimax", minimax) \
 	X("minimax_m1", minimax) \
@@ -231,7 +237,6 @@ HF_TYPES(HF_TYPE_FN)
 
 /* X(model_type, what its blocks have that cannot be described, the nearest type that is known). */
 #define HF_MISSING(X) \
-	X("kimi_linear", "a decay for each channel of its delta rules", "qwen3_next") \
 	X("bailing_moe_linear", "lightning attention", "bailing_moe_v2") \
 	X("bailing_hybrid", "lightning attention", "bailing_moe_v2") \
 	X("longcat_flash", "two attentions a layer, and zero-computation experts", "deepseek_v3") \
@@ -243,8 +248,8 @@ HF_TYPES(HF_TYPE_FN)
 	X("deepseek_v4", "attention over compressed keys, and several residual streams", "deepseek_v32") \
 	X("qwen4_exp", "delta rules beside sparse attention", "qwen3_5_moe") \
 	X("qwen4_exp_text", "delta rules beside sparse attention", "qwen3_5_moe") \
-	X("glm5_next", "a decay for each channel of its delta rules", "glm_moe_dsa") \
-	X("glm5_next_text", "a decay for each channel of its delta rules", "glm_moe_dsa") \
+	X("glm5_next", "several residual streams", "kimi_linear") \
+	X("glm5_next_text", "several residual streams", "kimi_linear") \
 	X("hy_v4", "several residual streams", "glm_moe_dsa") \
 	X("axk2", "a gate of sparse attention", "deepseek_v32") \
 	X("minimax_m3_vl", "attention to chosen blocks of keys", "minimax_m2") \

@@ -188,6 +188,18 @@ train 2 "${delta[@]}" 'model.layer_pattern=GG*-' model.layers=4 train.offload=ac
 train 2 "${delta[@]}" 'model.layer_pattern=P*P-' model.layers=4 train.recompute=selective \
 	train.recompute_modules=[layernorm,core_attn] parallel.tensor=2
 train 1 "${delta[@]}" model.layer_pattern=P- train.recompute=full train.attention=naive
+# Kimi delta attention, also beside latent attention without rope.
+train 1 "${delta[@]}" model.layer_pattern=K train.micro_batch=2
+train 1 "${delta[@]}" 'model.layer_pattern=K*-K' model.layers=4 train.recompute=full
+train 2 "${delta[@]}" 'model.layer_pattern=K-K*' model.layers=4 parallel.tensor=2
+train 2 "${delta[@]}" 'model.layer_pattern=K-K*' model.layers=4 parallel.tensor=2 parallel.sequence_parallel=true
+train 2 "${delta[@]}" 'model.layer_pattern=K*-K' model.layers=4 parallel.pipeline=2 parallel.schedule=zero_bubble
+train 2 "${delta[@]}" 'model.layer_pattern=KK*-' model.layers=4 train.offload=activations
+kimi=("${mamba[@]}" 'model.layer_pattern=K-K-K-*-' model.layers=8 model.kv_lora_rank=24 model.head_dim=12
+	model.rope_head_dim=4 model.v_head_dim=10)
+train 1 "${kimi[@]}"
+train 2 "${kimi[@]}" parallel.tensor=2 parallel.sequence_parallel=true
+train 4 "${kimi[@]}" parallel.strategy=fsdp parallel.bucket_mb=25
 short=(model.ssm_conv=3 model.norm=rmsnorm model.bias=false)
 train 1 "${short[@]}" model.layer_pattern=C- train.micro_batch=2
 train 2 "${short[@]}" 'model.layer_pattern=C-C*' model.layers=4 parallel.tensor=2 parallel.sequence_parallel=true

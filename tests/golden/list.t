@@ -188,6 +188,7 @@ The catalogue. (Figures and sources are tests/unit/test_catalogue.c's business: 
     internlm2-7b                   7738 M      32    4096     32         8   92544      4096        0
     jamba-v0.1                    51460 M      64    4096     32         8   65536      4096       16
     kimi-k2                     1026408 M      61    7168     64        64  163840      4096      384
+    kimi-linear-48b-a3b           49123 M      54    2304     32        32  163840      8192      256
     lfm2-1.2b                      1170 M      32    2048     32         8   65536      8192        0
     lfm2-8b-a1b                    8340 M      48    2048     32         8   65536      8192       32
     llama2-13b                    13016 M      40    5120     40        40   32000      4096        0

@@ -1,6 +1,6 @@
-/* The gated delta rule's ops, gates by a sigmoid and short convolutions: each kernel against the reference, the
- * reference's gradients against finite differences of its forward ops, and the recurrence against the chunked form of
- * Yang et al. 2024 (arXiv:2412.06464), section 3.3. */
+/* The gated delta rule's ops, Kimi delta attention's, gates by a sigmoid and short convolutions: each kernel against
+ * the reference, the reference's gradients against finite differences of its forward ops, and the recurrence against
+ * the chunked form of Yang et al. 2024 (arXiv:2412.06464), section 3.3. */
 #include "base/array.h"
 #include "exec/host/kernels.h"
 #include "tests/unit/gradient_check.h"
@@ -14,7 +14,7 @@ static struct op delta_op(enum op_kind kind, unsigned flags, const int64_t d[7])
 {
 	struct op op = rig_op(kind, flags, 0, d[0], d[1], d[2], d[3], d[4]);
 	op.ssm.state = d[5];
-	op.ssm.further = 1;
+	op.ssm.layout = SSM_LAYOUT_DELTA;
 	if (kind != OP_DELTA_GATE && kind != OP_DELTA_GATE_GRAD)
 		op.ssm.chunk = d[6];
 	return op;
@@ -34,6 +34,97 @@ static void test_kernels(void)
 					: kinds[k] == OP_SSM_CONV_GRAD ? no_dbias
 								       : 0,
 					4 * SUMS);
+}
+
+static struct op kda_op(enum op_kind kind, unsigned flags, const int64_t d[7])
+{
+	struct op op = delta_op(kind, flags, d);
+	op.ssm.layout = SSM_LAYOUT_KDA;
+	return op;
+}
+
+static void test_kda_kernels(void)
+{
+	static const enum op_kind kinds[] = {OP_SSM_CONV, OP_SSM_CONV_GRAD, OP_KDA_SCAN, OP_KDA_SCAN_GRAD,
+		OP_DELTA_GATE, OP_DELTA_GATE_GRAD};
+	const unsigned no_bias = 1u << ARG_SSM_CONV_b,
+		       no_dbias = 1u << ARG_SSM_CONV_GRAD_b | 1u << ARG_SSM_CONV_GRAD_db;
+	for (size_t i = 0; i < COUNT(shapes); i++)
+		for (size_t k = 0; k < COUNT(kinds); k++)
+			for (unsigned flags = 0; flags <= OP_ACCUMULATE; flags += OP_ACCUMULATE)
+				check_op(kda_op(kinds[k], flags, shapes[i]),
+					kinds[k] == OP_SSM_CONV        ? no_bias
+					: kinds[k] == OP_SSM_CONV_GRAD ? no_dbias
+								       : 0,
+					4 * SUMS);
+}
+
+static void test_kda_gradient(void)
+{
+	struct rig forward, grad;
+	rig_open(&forward, kda_op(OP_KDA_SCAN, 0, shapes[1]), 0);
+	rig_open(&grad, kda_op(OP_KDA_SCAN_GRAD, 0, shapes[1]), 0);
+	memset(rig_ref(&grad, "din"), 0, grad.n[ARG_KDA_SCAN_GRAD_din] * sizeof(double));
+	for (int a = ARG_KDA_SCAN_xbc; a <= ARG_KDA_SCAN_heads; a++)
+		copy_argument(&grad, a, &forward, a);
+	rig_reference(&grad);
+	const double *dy = rig_ref(&grad, "dy");
+	check_gradient_of(&forward, ARG_KDA_SCAN_xbc, ARG_KDA_SCAN_y, dy, rig_ref(&grad, "dxbc"));
+	check_gradient_of(&forward, ARG_KDA_SCAN_in, ARG_KDA_SCAN_y, dy, rig_ref(&grad, "din"));
+	check_gradient_of(&forward, ARG_KDA_SCAN_f, ARG_KDA_SCAN_y, dy, rig_ref(&grad, "df"));
+	check_gradient_of(&forward, ARG_KDA_SCAN_heads, ARG_KDA_SCAN_y, dy, rig_ref(&grad, "dheads"));
+	rig_close(&forward);
+	rig_close(&grad);
+}
+
+/* Where all channels of a head decay alike, the scan is the gated delta rule's. */
+static void test_kda_of_equal_decays(void)
+{
+	static const int64_t d[7] = {2, 9, 4, 3, 2, 5, 4};
+	enum { ROWS = 18, HEADS = 4, KEYS = 5, GROUPS = 2, CONVOLVED = 2 * 3 + 2 * KEYS, PER_GROUP = 2 };
+	struct rig delta, kda;
+	rig_open(&delta, delta_op(OP_DELTA_SCAN, 0, d), 0);
+	rig_open(&kda, kda_op(OP_KDA_SCAN, 0, d), 0);
+	copy_argument(&kda, ARG_KDA_SCAN_xbc, &delta, ARG_DELTA_SCAN_xbc);
+	const double *in = rig_ref(&delta, "in"), *heads = rig_ref(&delta, "heads");
+	double *b = rig_ref(&kda, "in"), *f = rig_ref(&kda, "f"), *own = rig_ref(&kda, "heads");
+	for (int r = 0; r < ROWS; r++)
+		for (int h = 0; h < HEADS; h++) {
+			const int g = h / PER_GROUP, i = h % PER_GROUP, wide = 2 * 3 + CONVOLVED + 2 * PER_GROUP;
+			const double *of = in + (r * GROUPS + g) * wide + 2 * 3 + CONVOLVED + i;
+			b[(r * GROUPS + g) * (CONVOLVED + PER_GROUP) + CONVOLVED + i] = of[PER_GROUP];
+			for (int n = 0; n < KEYS; n++)
+				f[(r * HEADS + h) * KEYS + n] = of[0];
+		}
+	for (int h = 0; h < HEADS; h++) {
+		own[h * (1 + KEYS)] = heads[2 * h];
+		for (int n = 0; n < KEYS; n++)
+			own[h * (1 + KEYS) + 1 + n] = heads[2 * h + 1];
+	}
+	rig_reference(&delta);
+	rig_reference(&kda);
+	agree(rig_ref(&kda, "y"), rig_ref(&delta, "y"), ROWS * HEADS * 3);
+	agree(rig_ref(&kda, "states"), rig_ref(&delta, "states"), 2 * 3 * HEADS * 3 * KEYS);
+	rig_close(&delta);
+	rig_close(&kda);
+}
+
+static void test_kda_gate_gradient(void)
+{
+	struct rig forward, grad;
+	rig_open(&forward, kda_op(OP_DELTA_GATE, 0, shapes[1]), 0);
+	rig_open(&grad, kda_op(OP_DELTA_GATE_GRAD, 0, shapes[1]), 0);
+	rig_reference(&forward);
+	for (int a = 0; a < 3; a++) /* y, z, w */
+		copy_argument(&grad, a + 1, &forward, a);
+	copy_argument(&grad, ARG_DELTA_GATE_GRAD_sigma, &forward, ARG_DELTA_GATE_sigma);
+	rig_reference(&grad);
+	const double *dout = rig_ref(&grad, "dout");
+	check_gradient_of(&forward, ARG_DELTA_GATE_y, ARG_DELTA_GATE_out, dout, rig_ref(&grad, "dy"));
+	check_gradient_of(&forward, ARG_DELTA_GATE_in, ARG_DELTA_GATE_out, dout, rig_ref(&grad, "din"));
+	check_gradient_of(&forward, ARG_DELTA_GATE_w, ARG_DELTA_GATE_out, dout, rig_ref(&grad, "dw"));
+	rig_close(&forward);
+	rig_close(&grad);
 }
 
 static void test_scan_gradient(void)
@@ -201,5 +292,6 @@ static void test_short_conv(void)
 
 UNIT_MAIN("delta", {"kernels", test_kernels}, {"gradient of the scan", test_scan_gradient},
 	{"gradient of the norm and its gate", test_gate_gradient}, {"the chunked form", test_chunked_form},
-	{"FLOP of the scan", test_flop}, {"gates by a sigmoid", test_sigmoid_gate},
-	{"short convolutions", test_short_conv})
+	{"FLOP of the scan", test_flop}, {"kernels of KDA", test_kda_kernels}, {"gradient of KDA", test_kda_gradient},
+	{"KDA of equal decays", test_kda_of_equal_decays}, {"gradient of KDA's gates", test_kda_gate_gradient},
+	{"gates by a sigmoid", test_sigmoid_gate}, {"short convolutions", test_short_conv})

@@ -29,12 +29,13 @@ static void test_value_dim_gradient(void)
 }
 
 /* Heads' own columns, values and shared columns go to their places; gradients are differences. */
-static void test_latent_keys(void)
+static void check_latent_keys(bool still)
 {
 	struct rig forward, grad;
 	struct op op = rig_op(OP_LATENT_KEYS, 0, 0, 2, 3, 4, 5, 2);
 	op.latent.value_dim = 2;
 	op.latent.width = 6;
+	op.latent.still = still;
 	rig_open(&forward, op, 0);
 	op.kind = OP_LATENT_KEYS_GRAD;
 	rig_open(&grad, op, 0);
@@ -46,7 +47,7 @@ static void test_latent_keys(void)
 		agree(keys + h * 5 + 3, latent + 4, 2);
 		agree(keys + 15 + h * 2, kv + h * 5 + 3, 2);
 	}
-	CU_ASSERT_DOUBLE_EQUAL(keys[21 + 3], latent[10] * cos(1.0) - latent[11] * sin(1.0), 1e-12);
+	CU_ASSERT_DOUBLE_EQUAL(keys[21 + 3], still ? latent[10] : latent[10] * cos(1.0) - latent[11] * sin(1.0), 1e-12);
 	rig_reference(&grad);
 	const double *dkeys = rig_ref(&grad, "dkeys"), *drope = rig_ref(&grad, "drope");
 	check_gradient(&forward, "kv", "keys", dkeys, rig_ref(&grad, "dkv"));
@@ -102,6 +103,12 @@ static void test_norm_of_part(void)
 	rig_close(&whole);
 }
 
+static void test_latent_keys(void)
+{
+	check_latent_keys(false);
+	check_latent_keys(true);
+}
+
 /* ---- kernels ---- */
 
 /* b, H, s, head_dim, value_dim, columns that rotate, width of the latent's rows */
@@ -118,6 +125,10 @@ static void test_keys_kernels(void)
 		check_op(op, d[5] > 0 ? 0 : 1 << 1, ROUNDS);
 		op.kind = OP_LATENT_KEYS_GRAD;
 		check_op(op, d[5] > 0 ? 0 : 1 << 2, ROUNDS);
+		op.latent.still = 1;
+		check_op(op, d[5] > 0 ? 0 : 1 << 2, ROUNDS);
+		op.kind = OP_LATENT_KEYS;
+		check_op(op, d[5] > 0 ? 0 : 1 << 1, ROUNDS);
 	}
 }
 

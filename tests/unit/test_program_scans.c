@@ -44,6 +44,10 @@ static void test_parameters(void)
 	const int64_t mamba = (2 * values + 2 * keys + 4) * 64 + (values + 2 * keys) * (3 + 1) + 3 * 4 + values +
 	                      values * 64;
 	CU_ASSERT_EQUAL(of_layer('G'), delta);
+	/* without gates and decays in the first product: both by rank 12; A_log and a bias of each key's channel */
+	const int64_t kda = (values + 2 * keys + 4) * 64 + (values + 2 * keys) * 3 + 4 * (1 + 16) + 2 * 12 * 64 +
+	                    (4 * 16 + values) * 12 + 12 + values * 64;
+	CU_ASSERT_EQUAL(of_layer('K'), kda);
 	CU_ASSERT_EQUAL(of_layer('M'), mamba);
 	CU_ASSERT_EQUAL(of_layer('P'), mamba + attention);
 	CU_ASSERT_EQUAL(of_layer('C'), 3 * 64 * 64 + 64 * 3 + 64 * 64);
@@ -59,7 +63,7 @@ static void test_flop(void)
 	static const struct {
 		char letter;
 		double states, attention;
-	} cases[] = {{'G', 24, 0}, {'M', 21, 0}, {'P', 21, 1}, {'C', 0, 0}, {'*', 0, 1}};
+	} cases[] = {{'G', 24, 0}, {'K', 24, 0}, {'M', 21, 0}, {'P', 21, 1}, {'C', 0, 0}, {'*', 0, 1}};
 	for (size_t i = 0; i < COUNT(cases); i++) {
 		const struct config two = scans((char[]){cases[i].letter, cases[i].letter, 0}, 1),
 				    one = scans((char[]){cases[i].letter, 0}, 1);
@@ -93,9 +97,10 @@ static void test_programs(void)
 		enum op_kind kind;
 		int64_t plain, again; /* in a micro-batch; with all of it recomputed */
 	} cases[] = {{"G", OP_SSM_CONV, 1, 2}, {"M", OP_SSM_CONV, 2, 3}, {"G", OP_DELTA_SCAN, 1, 2},
-		{"GG*", OP_DELTA_SCAN_GRAD, 2, 2}, {"G", OP_SSM_SCAN, 0, 0}, {"PP-", OP_SSM_SCAN_GRAD, 2, 2},
-		{"PP-", OP_ATTENTION_GRAD, 2, 2}, {"C-C", OP_SHORT_CONV, 2, 4}, {"C-C", OP_SHORT_CONV_GRAD, 2, 2},
-		{"*", OP_SIGMOID_GATE, 1, 2}, {"*", OP_SIGMOID_GATE_GRAD, 1, 1}};
+		{"GG*", OP_DELTA_SCAN_GRAD, 2, 2}, {"K", OP_SSM_CONV, 1, 2}, {"K", OP_KDA_SCAN, 1, 2},
+		{"KK*", OP_KDA_SCAN_GRAD, 2, 2}, {"K-", OP_DELTA_GATE, 1, 2}, {"G", OP_SSM_SCAN, 0, 0},
+		{"PP-", OP_SSM_SCAN_GRAD, 2, 2}, {"PP-", OP_ATTENTION_GRAD, 2, 2}, {"C-C", OP_SHORT_CONV, 2, 4},
+		{"C-C", OP_SHORT_CONV_GRAD, 2, 2}, {"*", OP_SIGMOID_GATE, 1, 2}, {"*", OP_SIGMOID_GATE_GRAD, 1, 1}};
 	for (size_t i = 0; i < COUNT(cases); i++)
 		for (int64_t tp = 1; tp <= 2; tp++) {
 			struct config c = scans(cases[i].pattern, tp);

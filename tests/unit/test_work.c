@@ -78,6 +78,8 @@ static const struct {
 		2 * 8 * 4 * 3},
 	[OP_DELTA_SCAN] = {{FP32, .d = {2, 8, 4, 3, 2, 5, 4, 1}}, "delta_scan", FORM_FIT, 0},
 	[OP_DELTA_SCAN_GRAD] = {{FP32, .d = {2, 8, 4, 3, 2, 5, 4, 1}}, "delta_scan_grad", FORM_FIT, 0},
+	[OP_KDA_SCAN] = {{FP32, .d = {2, 8, 4, 3, 2, 5, 4, 2}}, "delta_scan", FORM_FIT, 0},
+	[OP_KDA_SCAN_GRAD] = {{FP32, .d = {2, 8, 4, 3, 2, 5, 4, 2}}, "delta_scan_grad", FORM_FIT, 0},
 	[OP_DELTA_GATE] = {{FP32, .flags = OP_RMS, .d = {2, 8, 4, 3, 2, 5}}, "norm.rmsnorm", FORM_CURVE, 2 * 8 * 4 * 3},
 	[OP_DELTA_GATE_GRAD] = {{FP32, .flags = OP_RMS, .d = {2, 8, 4, 3, 2, 5}}, "norm_grad.rmsnorm", FORM_CURVE,
 		2 * 8 * 4 * 3},
