@@ -216,13 +216,13 @@ No GPU was at hand: all GPU runs below were made by others.
 No constant was ever fitted to these runs, and `first` is the blind figure. But some choices were
 made with their errors in view:
 
-- devices: products of B200, B300, GB200, L40, GH200 and TPUs, fp32 on a V100, products of 16 bits
-  whose rows are not aligned;
+- devices: products of B200, B300, GB200, L40, GH200, TPUs and AMD's GPUs, flash attention on the
+  latter, fp32 on a V100, products of 16 bits whose rows are not aligned;
 - PyTorch: traffic of its compiled stacks; of eager ones sums of adapters, and softmax under
   autocast; updates on the host's cores;
 - XLA: which stack's time of a step it takes, what its collectives cost on GPUs and TPUs;
 - Megatron: which stack's host time of an op it and eager PyTorch take, gradients and losses of
-  NVIDIA's recipes, formats of gradients under Megatron-Core;
+  NVIDIA's recipes, formats of gradients under Megatron-Core, which stack Primus is;
 - experts: DeepEP's exchanges, launches of their products;
 - all: attention under a padding mask, words of software.
 

@@ -25,7 +25,8 @@ static void set_unaligned(const struct device_spec *d, const struct parameters *
 
 static void set_products(const struct device_spec *d, const struct parameters *x, struct rates *r)
 {
-	const double usual[] = {x->gpu.forward_of_gemm, x->gpu.backward_of_gemm};
+	const double usual[][2] = {{x->gpu.first_forward_of_gemm, x->gpu.first_backward_of_gemm},
+		{x->gpu.forward_of_gemm, x->gpu.backward_of_gemm}};
 	for (int t = 0; t < DT_COUNT; t++) {
 		const double share = d->format_share[t] > 0 ? d->format_share[t] : d->gemm_share;
 		r->product_flop_per_s[t] = r->matrix_flop_per_s[t] * share;
@@ -34,7 +35,8 @@ static void set_products(const struct device_spec *d, const struct parameters *x
 	for (int k = 0; k < DEVICE_KERNELS; k++)
 		for (int backward = 0; backward < 2; backward++) {
 			const double share = d->attention_share[k][backward];
-			r->attention_share[k][backward] = share > 0 ? share : d->gemm_share * usual[backward];
+			r->attention_share[k][backward] = share > 0 ? share
+			                                            : d->gemm_share * usual[k != KERNEL_FA1][backward];
 		}
 }
 

@@ -83,7 +83,7 @@ An all-reduce of two levels is priced from its parts, and -v names it; inside on
     all_reduce, dp      8   250 MiB  ring       Simple           2  28.9 ms  link      socket between CPU0 and CPU1, 16.0 GB/s
     step time                      1.53 s
     all_reduce, dp     32   250 MiB  hierarchical                      2.40 ms  link      xGMI among 8 GPUs, 7 rings of 48.0 GB/s
-    step time                      133 ms
+    step time                      151 ms
     stepsim: collectives.algorithm: NCCL lacks hierarchical, which is predicted, not executed
 
 Why a prediction is what it is: -v.
@@ -173,3 +173,12 @@ Names of other programs stand for keys, and results have the keys. Without a sec
     train.recompute                 none            recompute_granularity; gradient_checkpointing (true: full, false: none); activation_checkpointing (true: full, false: none)
     parallel.tensor                 1               tp, tensor_parallel, tensor_parallel_size, tensor_model_parallel_size, tensor_parallel_degree
 
+On a GPU whose attention kernels nobody timed, the first generation is the slower one, forward and backward:
+
+    $ for kernel in fa1 fa2; do COLUMNS=200 stepsim predict $ROOT/configs/ddp-gpt2-774m-32xl40s.yaml -v --set train.attention=flash --set train.attention_kernel=$kernel 2>&1 | grep -E '^attention(_grad)? ' | awk '{ print $1, $(NF - 3), $(NF - 2) }'; done
+    attention 73.7 TFLOP/s
+    attention 90.5 TFLOP/s
+    attention_grad 43.0 TFLOP/s
+    attention 145 TFLOP/s
+    attention 157 TFLOP/s
+    attention_grad 88.4 TFLOP/s
