@@ -72,7 +72,7 @@ struct result {
 	enum bound class_bound[CLASS_COUNT];   /* BOUND_COUNT: unknown (measurement) */
 	char bottleneck[128];
 	double host_thread_s; /* prediction: what the host thread needs to issue a step, no step being shorter; 0 where
-	                         it has nothing to issue, or does not run ahead */
+	                         it has nothing to issue */
 	size_t n_warnings;
 	char warning[RESULT_MAX_NOTES][256];
 	/* measurement only */

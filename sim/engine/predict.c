@@ -371,7 +371,7 @@ enum status simulation_run(const struct program *p, const struct rates *rates, s
 	}
 	if (!st)
 		st = simulate(p, rates, out->prices, first_task, &out->timeline, e);
-	if (!st && !rates->is_host && !begins_drained(p))
+	if (!st && !rates->is_host)
 		out->host_thread_s = host_thread_s(p, out->prices);
 	free(first_task);
 	return st;

@@ -20,6 +20,12 @@ What starves the device. A loader that cannot keep up: micro-batches x load_time
       idle                          121 us        0.0 %
     Bottleneck: loading data: 99 % of the step
 
+A host thread that paces the step widens the interval, whether it runs ahead or waits for the device each step:
+
+    $ for n in 0 1; do COLUMNS=200 stepsim predict $ROOT/configs/launch-bound.yaml -v --set train.sync_every=$n 2>/dev/null | grep -o 'host [0-9]* %'; done
+    host 100 %
+    host 94 %
+
 Launches, and the graph that does without them:
 
     $ part() { stepsim predict "$@" -q | grep -E '^(step time|  (compute|exposed communication|copy|host|idle|optimizer)  |Bottleneck)'; }
