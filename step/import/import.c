@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/paths.h"
+#include "step/import/hf_config.h"
 #include "step/import/rows.h"
 
 /* ---- what export wrote for stepsim itself ---- */
@@ -95,7 +96,8 @@ enum status import_read(const char *text, size_t len, const char *name, const ch
 	else if (count_ours(&out->foreign) < ydoc_root(out->foreign.doc)->n)
 		st = recognise(&out->foreign, framework, e);
 	*found = st || *framework;
-	out->is_strange = !*found && ydoc_root(out->foreign.doc)->n >= 3 && count_ours(&out->foreign) == 0;
+	out->is_strange = !*found && ydoc_root(out->foreign.doc)->n >= 3 && count_ours(&out->foreign) == 0 &&
+	                  !hf_config_is(text, len);
 	if (*found && !st && !(st = import_table_load(framework, &out->table, e)))
 		out->foreign.apart = out->table.apart;
 	if (*found && !st && !(st = read_marks(out, text, len, e)) && !(st = rows_apply(out, e))) {

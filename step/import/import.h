@@ -13,7 +13,8 @@ struct import {
 	const char *name; /* of the file; borrowed */
 	struct import_table table;
 	struct foreign foreign;
-	bool is_strange;  /* of no framework, and with three keys or more, none of which is a section of CONFIG.yaml */
+	bool is_strange;  /* of no framework, nor a Hugging Face config.json, and with three keys or more, none of which
+	                     is a section of CONFIG.yaml */
 	bool lacks_model; /* neither the text nor an option names one: what is written must not run */
 	struct import_key {
 		bool given, by_default; /* by the text; by what the framework or stepsim takes without it */

@@ -334,3 +334,10 @@ Dense layers before those with experts are a list that Megatron-LM evaluates.
 
     $ stepsim export --model deepseek-v3 --to megatron --gpus 64 | grep 'moe-layer-freq'
         --moe-layer-freq '([0]*3+[1]*(61-3))' \
+
+A Hugging Face config.json is of no framework, and is taken as it is.
+
+    $ echo '{"model_type": "llama", "hidden_size": 128, "num_attention_heads": 4, "num_hidden_layers": 2,
+    >  "intermediate_size": 256, "vocab_size": 512, "max_position_embeddings": 64}' >config.json
+    > stepsim predict config.json --set cluster.system=dgx-h100 -q | sed -n 3p
+    llama (459 k parameters), ddp on 8 ranks (dp 8), bf16
