@@ -30,6 +30,7 @@ struct framework {
 	bool reduces_narrow;    /* gradients are reduced in the compute format (FSDP1 with MixedPrecision's
 	                           reduce_dtype) */
 	bool sums_wide;         /* gradients are summed and reduced in fp32, though the stack's are not */
+	bool stores_wide;       /* with fp8 products the weights have 16 bits, though the stack stores them in fp8 */
 	bool half_weights; /* with dtype fp16 also weights and gradients are fp16, with fp32 master weights (apex.amp's
 	                      O2, as NVIDIA's BERT scripts set it) */
 	bool borrows;      /* other software than that of the runs that fixed the stack: it is as unknown as any of the

@@ -139,6 +139,8 @@ struct stack {
 	bool dynamic_scales; /* fp8 is scaled tensorwise where fp8_recipe is auto; else delayed */
 	bool gathers_narrow; /* fsdp, hsdp with dtype fp8 or mxfp8: the blocks' matrices are made fp8 before they are
 	                        gathered, unless parallel.gather_dtype says otherwise */
+	bool stores_narrow; /* with dtype fp8 or mxfp8 param_dtype auto is the same: the blocks' matrices are stored and
+	                       gathered in it, beside fp32 master weights (Megatron's fp8_param_gather) */
 	enum fp8_recipe fp8_recipe; /* no habit: config_resolve sets it from train.fp8_recipe */
 	bool repeated_data;         /* the same of data.repeated_token */
 	bool autocast; /* no habit: config_resolve sets it where PyTorch's autocast casts fp32 weights for each product

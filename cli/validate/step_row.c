@@ -249,6 +249,8 @@ static enum status write_formats(const struct csv *t, size_t row, const struct f
 		fprintf(out, "  reduce_dtype: %s\n", dtype);
 	else if (f->sums_wide)
 		fprintf(out, "  grad_dtype: fp32\n  reduce_dtype: fp32\n");
+	if (!*kept && f->stores_wide && dtype_is_narrow(dtype_by_name(dtype)))
+		fputs("  param_dtype: bf16\n", out);
 	if (!*kept && f->half_weights && strcmp(dtype, "fp16") == 0)
 		fprintf(out, "  param_dtype: fp16\n  master_weights: true\n");
 	return ST_OK;

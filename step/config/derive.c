@@ -97,6 +97,16 @@ static void derive_adapters(struct config *c)
 		t->reduce_dtype = DTYPE_AUTO;
 }
 
+/* Returns whether the stack stores matrices as its products read them, where step/config/check.c accepts that. */
+static bool stores_narrow(const struct config *c)
+{
+	const struct train *t = &c->train;
+	return c->stack.stores_narrow && (t->dtype == DT_FP8 || t->dtype == DT_MXFP8) && t->master_weights &&
+	       c->parallel.gather_dtype == DT_COUNT && !model_freezes(&c->model) &&
+	       !optimizer_traits[t->optimizer].orthogonal && t->offload != OFF_OPTIMIZER &&
+	       t->offload != OFF_OPTIMIZER_PARAMS;
+}
+
 static void derive_train(struct config *c)
 {
 	struct train *t = &c->train;
@@ -104,7 +114,7 @@ static void derive_train(struct config *c)
 	if (c->model.position == POS_RELATIVE && !config_is_given(c, KEY_train_attention))
 		t->attention = ATT_NAIVE; /* flash kernels have no bias for each query and key */
 	if (t->param_dtype == DTYPE_AUTO)
-		t->param_dtype = dtype_stored(t->dtype);
+		t->param_dtype = stores_narrow(c) ? t->dtype : dtype_stored(t->dtype);
 	if (t->grad_dtype == DTYPE_AUTO)
 		t->grad_dtype = dtype_stored(t->param_dtype);
 	if (t->reduce_dtype == DTYPE_AUTO)

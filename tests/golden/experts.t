@@ -99,7 +99,7 @@ Mixtral 8x7B: 46.7 billion parameters; MFU counts the 12.9 billion that work on 
                                   saves  of the step  order
         with
     -----------------------------------------------------------------------
-      narrower products          963 ms       31.7 %  1 format
+      narrower products          994 ms       32.7 %  1 format
         --set train.dtype=fp8
       another number of stages   345 ms       11.4 %  6 pipeline
         --set parallel.pipeline=1

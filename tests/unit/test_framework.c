@@ -105,7 +105,7 @@ static void test_blanks(void)
 	CU_ASSERT_STRING_EQUAL(f->attention, "flash");
 	f = framework_of(&known, "Megatron-Core MoE");
 	CU_ASSERT_PTR_NOT_NULL_FATAL(f);
-	CU_ASSERT_TRUE(f->sums_wide && f->interleaves);
+	CU_ASSERT_TRUE(f->sums_wide && f->stores_wide && f->interleaves);
 	f = framework_of(&known, "NeMo 24.07");
 	CU_ASSERT_PTR_NOT_NULL_FATAL(f);
 	CU_ASSERT_TRUE(f->interleaves && !f->sums_wide && f->logit_B == 0 && f->loss_B == 0);
