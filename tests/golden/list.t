@@ -137,6 +137,10 @@ The catalogue. (Figures and sources are tests/unit/test_catalogue.c's business: 
     $ stepsim list models
     name                       parameters  layers  hidden  heads  kv heads   vocab  sequence  experts
     -------------------------------------------------------------------------------------------------
+    apertus-8b                     8053 M      32    4096     32         8  131072      4096        0
+    bamba-9b                       9780 M      64    4096     32         8  128256      4096        0
+    bart-base                     139.4 M      12     768     12        12   50265      1024        0
+    bart-large                    406.3 M      24    1024     16        16   50265      1024        0
     bert-base                     110.1 M      12     768     12        12   30522       512        0
     bert-large                    336.2 M      24    1024     16        16   30522       512        0
     bloom-176b                   176247 M      70   14336    112       112  250880      2048        0
@@ -144,13 +148,25 @@ The catalogue. (Figures and sources are tests/unit/test_catalogue.c's business: 
     chatglm3-6b                    6244 M      28    4096     32         2   65024      4096        0
     command-r                     34981 M      40    8192     64        64  256000      4096        0
     dbrx                         131597 M      40    6144     48         8  100352      4096       16
+    deepseek-moe-16b              16376 M      28    2048     16        16  102400      4096       64
+    deepseek-r1                  671026 M      61    7168    128       128  129280      4096      256
     deepseek-v2                  235741 M      60    5120    128       128  102400      4096      160
     deepseek-v2-lite              15706 M      27    2048     16        16  102400      4096       64
     deepseek-v3                  671026 M      61    7168    128       128  129280      4096      256
+    deepseek-v3.1                671026 M      61    7168    128       128  129280      4096      256
+    deepseek-v3.2                671026 M      61    7168    128       128  129280      4096      256
+    dinov2-base                    86.6 M      12     768     12        12       1      1370        0
+    dinov2-giant                   1136 M      40    1536     24        24       1      1370        0
     dit-b-4                       130.5 M      12     768     12        12       1        64        0
     dit-l-2                       458.1 M      24    1024     16        16       1       256        0
     dit-xl-2                      675.1 M      28    1152     16        16       1       256        0
     dit-xl-2-512                  676.0 M      28    1152     16        16       1      1024        0
+    dots.llm1                    142774 M      62    4096     32        32  152064      4096      128
+    electra-base                  109.5 M      12     768     12        12   30522       512        0
+    ernie-4.5-0.3b                360.7 M      18    1024     16         2  103424      4096        0
+    ernie-4.5-21b-a3b             21825 M      28    2560     20         4  103424      4096       64
+    esm2-650m                     651.0 M      33    1280     20        20      33      1026        0
+    exaone-4.0-32b                32003 M      64    5120     40         8  102400      4096        0
     falcon-40b                    41302 M      60    8192    128         8   65024      2048        0
     falcon-7b                      6922 M      32    4544     71         1   65024      2048        0
     falcon-h1-7b                   7586 M      88    3072     12         2  130048      8192        0
@@ -166,11 +182,16 @@ The catalogue. (Figures and sources are tests/unit/test_catalogue.c's business: 
     gemma3-12b                    11766 M      48    3840     16         8  262208      4096        0
     gemma3-1b                     999.9 M      26    1152      4         1  262144      4096        0
     gemma3-27b                    27009 M      62    5376     32        16  262208      4096        0
+    glm-4-9b                       9400 M      40    4096     32         2  151552      4096        0
     glm-4.5                      352798 M      92    5120     96         8  151552      4096      160
+    glm-4.5-air                  106852 M      46    4096     96         8  151552      4096      128
+    glm-4.6                      352798 M      92    5120     96         8  151552      4096      160
+    glm-4.7-flash                 29943 M      47    2048     20        20  154880      4096       64
     gpt-j-6b                       6051 M      28    4096     16        16   50400      2048        0
     gpt-neox-20b                  20555 M      44    6144     64        64   50432      2048        0
     gpt-oss-120b                 116789 M      36    2880     64         8  201088      4096      128
     gpt-oss-20b                   20908 M      24    2880     64         8  201088      4096       32
+    gpt1                          116.5 M      12     768     12        12   40478       512        0
     gpt2-1.5b                      1558 M      48    1600     25        25   50257      1024        0
     gpt2-124m                     124.4 M      12     768     12        12   50257      1024        0
     gpt2-350m                     354.8 M      24    1024     16        16   50257      1024        0
@@ -184,13 +205,19 @@ The catalogue. (Figures and sources are tests/unit/test_catalogue.c's business: 
     gpt3-6.7b                      6658 M      32    4096     32        32   50257      2048        0
     gpt3-760m                     760.3 M      24    1536     16        16   50257      2048        0
     granite3-8b                    8171 M      40    4096     32         8   49155      4096        0
+    granite4-h-small              32207 M      80    4096     32         8  100352      4096       72
     grok-1                       315685 M      64    6144     48         8  131072      4096        8
+    hunyuan-a13b                  80393 M      32    4096     32         8  128167      4096       64
+    hy3-295b-a21b                295034 M      80    4096     64         8  120832      4096      192
     internlm2-7b                   7738 M      32    4096     32         8   92544      4096        0
+    iquest-coder-40b              39794 M      80    5120     40         8   76800      4096        0
+    jais2-8b                       8090 M      32    3328     26        26  150272      4096        0
     jamba-v0.1                    51460 M      64    4096     32         8   65536      4096       16
     kimi-k2                     1026408 M      61    7168     64        64  163840      4096      384
     kimi-linear-48b-a3b           49123 M      54    2304     32        32  163840      8192      256
     lfm2-1.2b                      1170 M      32    2048     32         8   65536      8192        0
     lfm2-8b-a1b                    8340 M      48    2048     32         8   65536      8192       32
+    ling-lite                     16802 M      28    2048     16         4  126464      4096       64
     llama2-13b                    13016 M      40    5120     40        40   32000      4096        0
     llama2-70b                    68977 M      80    8192     64         8   32000      4096        0
     llama2-7b                      6738 M      32    4096     32        32   32000      4096        0
@@ -202,6 +229,7 @@ The catalogue. (Figures and sources are tests/unit/test_catalogue.c's business: 
     llama3.1-8b                    8030 M      32    4096     32         8  128256      4096        0
     llama3.2-1b                    1236 M      16    2048     32         8  128256      4096        0
     llama3.2-3b                    3213 M      28    3072     24         8  128256      4096        0
+    llama3.3-70b                  70554 M      80    8192     64         8  128256      4096        0
     llama4-maverick              400712 M      48    5120     40         8  202048      4096      128
     llama4-scout                 107770 M      48    5120     40         8  202048      4096       16
     mamba2-1.3b                    1344 M      48    2048     64        64   50288      2048        0
@@ -209,11 +237,17 @@ The catalogue. (Figures and sources are tests/unit/test_catalogue.c's business: 
     mamba2-2.7b                    2703 M      64    2560     80        80   50288      2048        0
     mamba2-370m                   368.3 M      48    1024     32        32   50288      2048        0
     mamba2-780m                   780.2 M      48    1536     48        48   50288      2048        0
+    mellum2-12b-a2.5b             12150 M      28    2304     32         4   98304      4096       64
+    minicpm3-4b                    4074 M      62    2560     40        40   73448      4096        0
+    minimax-m2                   228690 M      62    3072     48         8  200064      4096      256
     minimax-text-01              456121 M     160    6144     64         8  200064      8192       32
     mistral-7b                     7242 M      32    4096     32         8   32000      4096        0
     mistral-nemo-12b              12248 M      40    5120     32         8  131072      4096        0
+    mistral-small-4-119b         118973 M      36    4096     32        32  131072      4096      128
     mixtral-8x22b                140621 M      56    6144     48         8   32000     65536        8
     mixtral-8x7b                  46703 M      32    4096     32         8   32000     32768        8
+    modernbert-base               149.7 M      22     768     12        12   50368      4096        0
+    modernbert-large              395.9 M      28    1024     16        16   50368      4096        0
     mpt-125m                      125.3 M      12     768     12        12   50368      2048        0
     mpt-13b                       12854 M      40    5120     40        40   50368      2048        0
     mpt-1b                         1316 M      24    2048     16        16   50368      2048        0
@@ -223,6 +257,8 @@ The catalogue. (Figures and sources are tests/unit/test_catalogue.c's business: 
     mpt-70b                       64862 M      80    8192     64        64   50368      2048        0
     mpt-760m                      760.5 M      24    1536     12        12   50368      2048        0
     mpt-7b                         6659 M      32    4096     32        32   50368      2048        0
+    mt5-base                      582.4 M      24     768     12        12  250112       114        0
+    nanochat-d20                  561.0 M      20    1280     10        10   65536      2048        0
     nemotron-h-47b                46792 M      98    8192     64         8  131072      8192        0
     nemotron-h-4b                  4489 M      52    3072     32         8  131072      8192        0
     nemotron-h-56b                56324 M     118    8192     64         8  131072      8192        0
@@ -230,8 +266,11 @@ The catalogue. (Figures and sources are tests/unit/test_catalogue.c's business: 
     nemotron3-nano-30b-a3b        31578 M      52    2688     32         2  131072      8192      128
     nemotron3-super-120b-a12b    120669 M      88    4096     32         2  131072      8192      512
     nemotron4-340b               341026 M      96   18432     96         8  256000      4096        0
+    nllb-200-600m                 617.2 M      24    1024     16        16  256206      1024        0
     olmo2-13b                     13716 M      40    5120     40        40  100352      4096        0
     olmo2-7b                       7299 M      32    4096     32        32  100352      4096        0
+    olmo3-32b                     32234 M      64    5120     40         8  100278      4096        0
+    olmo3-7b                       7298 M      32    4096     32        32  100278      4096        0
     olmoe-1b-7b                    6919 M      16    2048     16        16   50304      4096       64
     opt-1.3b                       1316 M      24    2048     32        32   50272      2048        0
     opt-30b                       29975 M      48    7168     56        56   50272      2048        0
@@ -266,6 +305,9 @@ The catalogue. (Figures and sources are tests/unit/test_catalogue.c's business: 
     resnet34                       21.8 M      16     512     12        12   50257         1        0
     resnet50                       25.6 M      16    2048     12        12   50257         1        0
     roberta-base                  124.7 M      12     768     12        12   50265       512        0
+    seed-oss-36b                  36151 M      64    5120     80         8  155136      4096        0
+    smollm3-3b                     3075 M      36    2048     16         4  128256      4096        0
+    solar-open-100b              102652 M      48    4096     64         8  196608      4096      128
     stablelm-3b                    2795 M      32    2560     32        32   50304      4096        0
     starcoder-15b                 15517 M      40    6144     48         1   49152      4096        0
     starcoder2-3b                  3030 M      30    3072     24         2   49152      4096        0
@@ -289,6 +331,7 @@ The catalogue. (Figures and sources are tests/unit/test_catalogue.c's business: 
     whisper-medium                763.9 M      48    1024     16        16   51865       448        0
     whisper-small                 241.8 M      24     768     12        12   51865       448        0
     whisper-tiny                   37.8 M       8     384      6         6   51865       448        0
+    youtu-llm-2b                   1962 M      32    2048     16        16  128256      4096        0
 
     $ stepsim list stacks
     name                     strategy  compute  weights  on the wire  fused  overlap  other names
