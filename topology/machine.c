@@ -154,13 +154,12 @@ static enum status machine_of_kind(const char *id, int64_t nodes, int64_t per_ho
 static enum status network_of_hosts(const struct cluster *c, struct network_spec *out, struct error *e)
 {
 	const struct graph *g = c->shape.at[0].graph;
-	bool nvswitch = false;
+	const char *fabric = graph_fabric(g);
 	double nic_Bps = 0;
-	for (size_t i = 0; i < g->vertex.n; i++)
-		nvswitch |= g->vertex.at[i].kind == VERTEX_NVSWITCH;
 	for (size_t i = 0; i < g->nic.n; i++)
 		nic_Bps = fmax(nic_Bps, g->vertex.at[g->nic.at[i]].nic.Bps);
-	return network_load(network_by_default(nvswitch, nic_Bps), out, e);
+	const bool modules = strcmp(fabric, "nvswitch") == 0 || strcmp(fabric, "mesh") == 0;
+	return network_load(network_by_default(modules, nic_Bps), out, e);
 }
 
 enum status machine_of_gpus(struct cluster *hosts, int64_t per_host, const char *shown, uint64_t mem_B,

@@ -182,10 +182,19 @@ static bool has_word(const char *text, const char *word)
 	return false;
 }
 
+static bool names_generation(const char *text)
+{
+	struct found f;
+	for (bool inside = false; *text; inside = isalnum((unsigned char)*text), text++)
+		if (!inside && read_generation(text, &f))
+			return true;
+	return false;
+}
+
 const char *network_fabric(const char *given, const char *inter)
 {
 	for (size_t i = 0; i < COUNT(fabrics) && !*given; i++)
 		if (has_word(inter, fabrics[i][0]))
 			return fabrics[i][1];
-	return *given ? given : NULL;
+	return *given ? given : names_generation(inter) ? "infiniband" : NULL;
 }

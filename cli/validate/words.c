@@ -125,11 +125,12 @@ static int64_t domain_of(int64_t n_gpus)
 }
 
 /* NVIDIA's boards of four SXM GPUs (HGX A100, H100, H200 4-GPU) have no switch: each GPU's links go to the other three.
- */
-static bool board_of_four(const struct csv *t, size_t row, const char *id)
+ * So do those of parts that come on no other board. */
+static bool board_of_four(const struct csv *t, size_t row, const struct device_spec *d)
 {
 	return cell_number(t, row, "gpus_per_node") == 4 &&
-	       strcasecmp(csv_get(t, row, "interconnect_intra"), "NVLink") == 0 && strstr(id, "-sxm");
+	       strcasecmp(csv_get(t, row, "interconnect_intra"), "NVLink") == 0 &&
+	       (strstr(d->id, "-sxm") || d->nvlink_direct == 4);
 }
 
 enum status system_words(const struct csv *t, size_t row, struct row_system *out, struct error *e)
@@ -149,7 +150,10 @@ enum status system_words(const struct csv *t, size_t row, struct row_system *out
 	*out = (struct row_system){.nodes = n / host, .per_host = host};
 	const enum network_known known = nic_words(t, row, inter, host, id, nic);
 	out->network = out->nodes > 1 ? known : NETWORK_NONE;
-	bool of_four = board_of_four(t, row, id);
+	struct device_spec d;
+	if ((st = device_load(id, &d, e)))
+		return st;
+	bool of_four = board_of_four(t, row, &d);
 	const char *fabric = network_fabric(csv_get(t, row, "fabric"), inter);
 	const char *joined = strncasecmp(intra, "PCIe", 4) == 0 ? " pcie" : of_four ? " mesh" : "";
 	snprintf(out->line, sizeof out->line, "gpu:%" PRId64 " %s%s %s%s%s",

@@ -115,6 +115,31 @@ static void test_unknown(void)
 	}
 }
 
+/* Boards of four modules have no switch; what holds eight, and racks, have one. */
+static void test_boards(void)
+{
+	static const char *const rows[][2] = {
+		{"H100,SXM 80GB,NVLink,8,4", "gpu:4 h100-sxm mesh "},
+		{"A100,SXM 64GB,NVLink,8,4", "gpu:4 a100-sxm-64 mesh "},
+		{"GH200,120GB,NVLink,8,4", "gpu:4 gh200-120 mesh "},
+		{"GH200,120GB,NVLink,2,4", "gpu:4 gh200-120 mesh "},
+		{"H100,64GB,NVLink,8,4", "gpu:4 h100-64 mesh "},
+		{"H100,96GB,NVLink,8,4", "gpu:4 h100-96 "},
+		{"H100,SXM 80GB,NVLink4 NVSwitch,8,4", "gpu:4 h100-sxm nic"},
+	};
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		struct row_system s = {.line = ""};
+		struct error e = {0};
+		struct csv t = table("gpu,gpu_variant,interconnect_intra,n_gpus,gpus_per_node", rows[i][0]);
+		CU_ASSERT_EQUAL(system_words(&t, 0, &s, &e), ST_OK);
+		if (strncmp(s.line, rows[i][1], strlen(rows[i][1])) != 0) {
+			fprintf(stderr, "%s: %s %s\n", rows[i][0], s.line, e.text);
+			CU_FAIL("another board");
+		}
+		csv_free(&t);
+	}
+}
+
 static void test_gpus(void)
 {
 	static const char *const gpus[][4] = {
@@ -177,4 +202,4 @@ static void test_collectives(void)
 }
 
 UNIT_MAIN("cells", {"words", test_words}, {"distributed", test_distributed}, {"unknown words", test_unknown},
-	{"gpus", test_gpus}, {"collectives", test_collectives})
+	{"gpus", test_gpus}, {"boards", test_boards}, {"collectives", test_collectives})

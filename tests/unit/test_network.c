@@ -72,7 +72,8 @@ static void test_fabrics(void)
 		{"", "2x Slingshot", "slingshot"}, {"", "4x100Gbps RoCE/node", "roce"}, {"tcp", "2x Slingshot", "tcp"},
 		{"", "25Gbps/node TCP", "tcp"}, {"", "8x TCPXO 200Gbps/node", "tcpxo"},
 		{"", "4x TCPX 200Gbps/node", "tcpx"}, {"slingshot-polaris", "2x Slingshot", "slingshot-polaris"},
-		{"", "Infiniband HDR", "infiniband"}, {"", "8x400G RoCEv2", "roce"}, {"", "GPUDirect-TCPX", "tcpx"}};
+		{"", "Infiniband HDR", "infiniband"}, {"", "8x400G RoCEv2", "roce"}, {"", "GPUDirect-TCPX", "tcpx"},
+		{"", "4x NDR200", "infiniband"}, {"", "2x dual-port HDR100 (400 Gbps aggregated)", "infiniband"}};
 	for (size_t i = 0; i < COUNT(words); i++) {
 		const char *found = network_fabric(words[i][0], words[i][1]);
 		struct network_spec n;
@@ -81,6 +82,7 @@ static void test_fabrics(void)
 	}
 	CU_ASSERT_PTR_NULL(network_fabric("", "400Gbps/GPU"));
 	CU_ASSERT_PTR_NULL(network_fabric("", "Fibre"));
+	CU_ASSERT_PTR_NULL(network_fabric("", "8x400 NDRAM"));
 }
 
 UNIT_MAIN("network", {"counts times rates", test_forms}, {"fabrics", test_fabrics})

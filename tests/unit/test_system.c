@@ -340,6 +340,10 @@ static void test_line_fabrics(void)
 	} rows[] = {
 		{"gpu:8 h100-sxm", FABRIC_NVSWITCH, 450, "X NV18 NV18 NV18 NV18 NV18 NV18 NV18"},
 		{"gpu:4 h100-sxm mesh", FABRIC_MESH, 450, "X NV6 NV6 NV6"},
+		{"gpu:4 gh200-120", FABRIC_MESH, 450, "X NV6 NV6 NV6"}, /* no board of it has a switch */
+		{"gpu:2 gh200", FABRIC_MESH, 450, "X NV18"},
+		{"gpu:4 a100-sxm-64", FABRIC_MESH, 300, "X NV4 NV4 NV4"},
+		{"gpu:4 a100-sxm-80", FABRIC_NVSWITCH, 300, "X NV12 NV12 NV12"},
 		{"gpu:4 h100-pcie", FABRIC_NONE, 63.015, "X NODE SYS SYS"},
 		{"gpu:4 h100-pcie nvlink", FABRIC_BRIDGE, 300, "X NV12 SYS SYS"},
 		{"gpu:4 a100-pcie-80 bridge cpu:1", FABRIC_BRIDGE, 300, "X NV12 NODE NODE"},
@@ -363,6 +367,17 @@ static void test_line_fabrics(void)
 		CU_ASSERT_TRUE(words_are(g, rows[i].row, 0));
 		graph_destroy(g);
 	}
+}
+
+/* Modules that NVLink joins, by a switch or not, with NICs of 200 Gb/s and more are made for InfiniBand. */
+static void test_line_networks(void)
+{
+	static const char *const rows[][2] = {{"gpu:8 h100-sxm nic:8x400Gb/s", "infiniband"},
+		{"gpu:4 gh200 nic:4x200Gb/s", "infiniband"}, {"gpu:4 h100-sxm mesh nic:4x200Gb/s", "infiniband"},
+		{"gpu:4 gh200 nic:4x100Gb/s", "ethernet-unknown"}, {"gpu:8 mi300x nic:8x400Gb/s", "ethernet-unknown"},
+		{"gpu:8 l40s nic:1x400Gb/s", "ethernet-unknown"}};
+	for (size_t i = 0; i < COUNT(rows); i++)
+		CU_ASSERT_STRING_EQUAL(load(rows[i][0]).network.id, rows[i][1]);
 }
 
 static void test_line_refusals(void)
@@ -493,5 +508,5 @@ static void test_file_refusals(void)
 
 UNIT_MAIN("system", {"the catalogue", test_catalogue}, {"known figures", test_known_figures},
 	{"words of known machines", test_words}, {"recorded layouts", test_recorded}, {"fewer GPUs", test_fewer_gpus},
-	{"lines", test_lines}, {"fabrics of lines", test_line_fabrics}, {"refused lines", test_line_refusals},
-	{"a file", test_file}, {"refused files", test_file_refusals})
+	{"lines", test_lines}, {"fabrics of lines", test_line_fabrics}, {"networks of lines", test_line_networks},
+	{"refused lines", test_line_refusals}, {"a file", test_file}, {"refused files", test_file_refusals})

@@ -34,6 +34,7 @@ struct device_spec {
 	double boost_Hz;
 	int64_t nvlink_links;   /* of link_kind, all of them together */
 	double nvlink_link_Bps; /* one link, one direction, datasheet */
+	int64_t nvlink_direct;  /* boards of up to so many have a link from each to each, and no switch; 0: none have */
 	double pcie_Bps;        /* one direction */
 	uint64_t l2_B;
 	double power_W;

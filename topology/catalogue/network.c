@@ -66,9 +66,9 @@ static const struct catalogue_key keys[] = {
 	RATIO("uncertainty.large", 0, 2, sigma_large),
 };
 
-const char *network_by_default(bool nvswitch, double nic_Bps)
+const char *network_by_default(bool modules, double nic_Bps)
 {
-	return nvswitch && nic_Bps >= INFINIBAND_FROM_Bps ? "infiniband" : "ethernet-unknown";
+	return modules && nic_Bps >= INFINIBAND_FROM_Bps ? "infiniband" : "ethernet-unknown";
 }
 
 void network_scale_times(struct network_spec *n, double factor)

@@ -38,9 +38,9 @@ struct network_spec {
 	bool unverified;
 };
 
-/* The id of what is taken where nobody names the network: NVSwitch hosts with NICs of 200 Gb/s and more are made for
- * InfiniBand. */
-const char *network_by_default(bool nvswitch, double nic_Bps);
+/* The id of what is taken where nobody names the network: hosts of modules that NVLink joins, with NICs of 200 Gb/s and
+ * more, are made for InfiniBand. */
+const char *network_by_default(bool modules, double nic_Bps);
 
 /* Multiplies all times of the network by `factor`. */
 void network_scale_times(struct network_spec *n, double factor);

@@ -47,6 +47,8 @@ enum fabric_kind fabric_by_default(const struct device_spec *d, int64_t gpus)
 			return FABRIC_TORUS;
 	if (d->nvlink_links == 0 || is_card(d))
 		return FABRIC_NONE;
+	if (gpus > 1 && gpus <= d->nvlink_direct)
+		return FABRIC_MESH;
 	/* NVLink switches came with Volta, for hosts of 16; boards of 8 were cube meshes until Ampere. */
 	bool switched = d->compute_capability >= 80 || (d->compute_capability >= 70 && gpus > 8);
 	return links_are_nvlink(d) && switched ? FABRIC_NVSWITCH : FABRIC_MESH;
@@ -110,7 +112,9 @@ enum status system_complete(struct system_spec *s, struct error *e)
 	s->no_peer = d->no_peer;
 	if (!s->network.id[0])
 		snprintf(s->network.id, sizeof s->network.id, "%s",
-			network_by_default(s->fabric == FABRIC_NVSWITCH, s->nic_Bps));
+			network_by_default(s->fabric == FABRIC_NVSWITCH ||
+						   (s->fabric == FABRIC_MESH && links_are_nvlink(d)),
+				s->nic_Bps));
 	s->unverified |= d->unverified;
 	if (s->fabric != FABRIC_NONE && d->nvlink_links == 0 && s->intra_datasheet_Bps <= 0)
 		return error_set(e, ST_INPUT, "the %s has no links of its own to other GPUs", d->name);
