@@ -317,6 +317,18 @@ static bool lies_beside_products(const struct program *p, const struct op *op, c
 	       (op->coll == COLL_ALL_GATHER || op->coll == COLL_REDUCE_SCATTER);
 }
 
+/* Returns what such a collective of so many bytes takes longer than NCCL's: its pieces go to the next rank alone
+ * (transformer_engine/common/comm_gemm_overlap/comm_gemm_overlap.cpp, _next_rank). Without a switch they use the links
+ * of one pair, where NCCL's rings use those of all. */
+static double next_rank_s(const struct rates *r, int64_t size, int64_t stride, double bytes)
+{
+	struct group g;
+	struct error none;
+	if (rates_group(r, size, stride, &g, &none) || !g.in_node || !(g.pair_Bps > 0) || g.pair_Bps >= g.ring_Bps)
+		return 0;
+	return bytes * (double)(size - 1) / (double)size * (1 / g.pair_Bps - 1 / g.ring_Bps);
+}
+
 /* Returns the time of copying gathered slices into place. They arrive by rank, and a kernel for each rank's slice of
  * each tensor copies it. The host issues these kernels behind the collective, no faster than it launches. The executor
  * gathers in place and copies nothing. */
@@ -361,8 +373,11 @@ static enum status cost_collective(const struct program *p, const struct op *op,
 		(forced.protocol != PROTO_AUTO || !algorithm_traits[forced.algorithm].portable))
 		return error_set(e, ST_INPUT, "collectives.%s: %s runs no NCCL; only NVIDIA's GPUs do",
 			forced.protocol != PROTO_AUTO ? "protocol" : "algorithm", r->machine->device.name);
+	const bool hidden = lies_beside_products(p, op, r) && !price.measured;
+	if (hidden)
+		price.time_s += next_rank_s(r, size, stride, bytes);
 	out->alone_s = price.time_s + copies_back_s(op, r, size);
-	if (lies_beside_products(p, op, r) && !price.measured)
+	if (hidden)
 		out->tile_overlap_s = price.time_s * (1 - exposed_beside_tiles(&p->config));
 	if (!isfinite(out->alone_s) || !(out->alone_s > 0))
 		return error_set(e, ST_INPUT,

@@ -259,6 +259,31 @@ static void test_tensor_overlap(void)
 	CU_ASSERT_EQUAL(cost(&m, gather).tile_overlap_s, 0);
 }
 
+/* Pieces go to the next rank: over a switch at the whole rate, without one over the links of a pair, of which NCCL's
+ * rings use three. Two ranks have only those. */
+static void test_next_rank(void)
+{
+	static const struct {
+		const char *line;
+		int64_t ranks;
+		double more_s;
+	} rows[] = {{"gpu:4 gh200-120 nvswitch", 4, 0}, {"gpu:4 gh200-120 mesh", 2, 0},
+		{"gpu:4 gh200-120 mesh", 4, 0.75 * (4 << 20) * (1 / 123.6e9 - 1 / 370.8e9)}};
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		struct machine m;
+		struct error e = {0};
+		mesh(rows[i].ranks, 1);
+		program.config.parallel.tensor = rows[i].ranks;
+		CU_ASSERT_EQUAL_FATAL(machine_load(rows[i].line, 1, 4, &m, &e), ST_OK);
+		struct op gather = inside(COLL_ALL_GATHER);
+		gather.collective.elements = 1 << 20;
+		const double plain_s = cost(&m, gather).alone_s;
+		program.config.parallel.tensor_overlap = true;
+		NEAR(cost(&m, gather).alone_s, plain_s + rows[i].more_s);
+		machine_free(&m);
+	}
+}
+
 /* The executor's messages hold their thread blocks: of a GPU with a profile, not where other software runs. */
 static void test_message_holds(void)
 {
@@ -335,5 +360,5 @@ UNIT_MAIN("cost of collectives", {"scattered messages", test_scattered_message},
 	{"groups between hosts", test_groups_between_hosts},
 	{"compute that moving bytes takes", test_compute_between_hosts},
 	{"tensor-parallel collectives beside products", test_tensor_overlap},
-	{"what a message holds of compute", test_message_holds}, {"a group of one", test_group_of_one},
-	{"a link of unknown rate", test_unknown_link})
+	{"pieces to the next rank", test_next_rank}, {"what a message holds of compute", test_message_holds},
+	{"a group of one", test_group_of_one}, {"a link of unknown rate", test_unknown_link})
