@@ -339,11 +339,12 @@ The catalogue. (Figures and sources are tests/unit/test_catalogue.c's business: 
     alpa                     ddp       bf16     bf16     bf16         yes    yes      Alpa
     composer-fsdp            fsdp      bf16     fp32     fp32         no     yes      llm-foundry; Composer; MosaicML
     deepspeed                ddp       bf16     bf16     bf16         no     yes      DeepSpeed; DeepSpeed-Chat; Colossal-AI; HF Trainer ... DeepSpeed; Hugging Face ... DeepSpeed; accelerate ... DeepSpeed; TRL ... DeepSpeed; Axolotl ... DeepSpeed; LLaMA-Factory ... DeepSpeed; Lightning ... DeepSpeed; HF Trainer ... ZeRO; Hugging Face ... ZeRO; accelerate ... ZeRO; TRL ... ZeRO; Axolotl ... ZeRO; LLaMA-Factory ... ZeRO; MiCS; BMTrain; OpenRLHF; LMFlow; Open-Sora
+    gpt-neox                 ddp       bf16     bf16     fp32         yes    no       GPT-NeoX
     internlm                 ddp       bf16     bf16     bf16         yes    yes      InternLM; InternEvo; InternTrain
     jax-pax                  ddp       bf16     bf16     bf16         yes    yes      JAX PAX; PAX; PaxML; Praxis
     maxtext                  ddp       bf16     fp32     fp32         yes    yes      MaxText; JAX MaxText; levanter; JAX; EasyLM; T5X; Flax; AXLearn; MaxDiffusion; JAX-Toolbox; NeuronX; neuronx-distributed; optimum-neuron; torchprime; PyTorch/XLA; torch_xla
     megatron-core            ddp       bf16     bf16     bf16         yes    yes      Megatron-Core; Megatron-Bridge; Megatron-Core ... TE loss; NeMo; NeMo-Aligner; NeMo-RL; NeMo 25; NeMo 26; Primus; AMD Primus; Transformer Engine, eager; HAI-LLM; Fast-LLM
-    megatron-deepspeed       ddp       bf16     bf16     fp32         yes    no       Megatron-DeepSpeed; Megatron(-DeepSpeed); Megatron ... DeepSpeed; GPT-NeoX
+    megatron-deepspeed       ddp       bf16     bf16     fp32         yes    no       Megatron-DeepSpeed; Megatron(-DeepSpeed); Megatron ... DeepSpeed
     megatron-deepspeed-bf16  ddp       bf16     bf16     fp32         yes    no       -
     megatron-lm              ddp       bf16     bf16     fp32         yes    no       Megatron-LM; Megatron; Megatron-LM core; Megatron-Core (FlagPerf); Megatron-Core (FlagScale); SimuMax; OneFlow GPT; OneFlow; LiBai; Megatron-LLaMA; Megatron-LLM; Pai-Megatron-Patch; MegaScale; MegaBlocks; FastMoE; Galvatron; Hetu-Galvatron; Paddle; PaddleNLP; PaddlePaddle; PaddleFormers
     nanotron                 ddp       bf16     bf16     fp32         no     no       -

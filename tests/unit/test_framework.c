@@ -36,7 +36,7 @@ static void test_words(void)
 		{"Megatron-LM core, TE 2.11", "megatron-lm"},
 		{"LitGPT benchmark, eager (FSDP2)", "pytorch-fsdp-eager"},
 		{"LitGPT benchmark, torch.compile (FSDP2)", "pytorch-fsdp"},
-		{"GPT-NeoX (DeepSpeed ZeRO-1)", "megatron-deepspeed"},
+		{"GPT-NeoX (DeepSpeed ZeRO-1)", "gpt-neox"},
 		{"DeepSpeed ZeRO-3", "deepspeed"},
 		{"Colossal-AI", "deepspeed"},
 		{"ColossalAI 0.3", "deepspeed"},
