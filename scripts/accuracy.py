@@ -222,7 +222,8 @@ made with their errors in view:
   autocast; updates on the host's cores;
 - XLA: which stack's time of a step it takes, what its collectives cost on GPUs and TPUs;
 - Megatron: which stack's host time of an op it and eager PyTorch take, gradients and losses of
-  NVIDIA's recipes, formats of gradients under Megatron-Core, which stack Primus is;
+  NVIDIA's recipes, formats of gradients under Megatron-Core, GPT-NeoX's traffic, which stack
+  Primus is;
 - experts: DeepEP's exchanges, launches of their products;
 - all: attention under a padding mask, words of software.
 
