@@ -219,7 +219,8 @@ made with their errors in view:
 - devices: products of B200, B300, GB200, L40, GH200, TPUs and AMD's GPUs, flash attention on the
   latter, fp32 on a V100, products of 16 bits whose rows are not aligned;
 - PyTorch: traffic of its compiled stacks; of eager ones sums of adapters, and softmax under
-  autocast; updates on the host's cores;
+  autocast; updates on the host's cores; what remains eager where the model alone is compiled;
+- DeepSpeed: copies of gradients, reductions of whole buckets, traffic of an update;
 - XLA: which stack's time of a step it takes, what its collectives cost on GPUs and TPUs;
 - Megatron: which stack's host time of an op it and eager PyTorch take, gradients and losses of
   NVIDIA's recipes, formats of gradients under Megatron-Core, GPT-NeoX's traffic, which stack

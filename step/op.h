@@ -427,6 +427,8 @@ enum dtype op_arg_dtype(const struct op *op, int arg);
 double op_flop(const struct op *op);
 /* Bytes that must cross the memory interface once. */
 double op_read_B(const struct op *op);
+/* Elements of parameters' gradients that an op of the backward pass writes; 0: none. */
+double op_gradient_elements(const struct op *op);
 double op_write_B(const struct op *op);
 /* Kernels that a framework launches for it; on cores one call does all. */
 int64_t op_calls(const struct op *op);

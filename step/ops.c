@@ -174,6 +174,19 @@ int64_t op_calls(const struct op *op)
 	return calls > 0 ? calls * op->factored.tensors : 1;
 }
 
+double op_gradient_elements(const struct op *op)
+{
+	const enum op_class c = op_class_of(op);
+	const bool product = op_is_product(op) || op_is_conv(op);
+	double elements = 0.0;
+	if (product ? !(op->flags & OP_TRANS_A) : c != CLASS_NORM && c != CLASS_ELEMENTWISE && c != CLASS_EMBEDDING)
+		return 0.0;
+	for (int i = 0; i < kinds[op->kind].n_args; i++)
+		if (kinds[op->kind].arg[i].type == TYPE_OUT)
+			elements += extent_of(op, i).whole;
+	return elements;
+}
+
 double op_read_B(const struct op *op) { return op_moved_B(op, ACC_R); }
 
 double op_write_B(const struct op *op) { return op_moved_B(op, ACC_W); }

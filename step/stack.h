@@ -151,6 +151,13 @@ struct stack {
 	bool gates_activation;    /* experts' gates multiply the activation between their products where
 	                             train.expert_gates is auto; else the experts' results (Megatron-Core before 0.12,
 	                             Hugging Face) */
+	bool copies_gradients; /* zero1, zero2, fsdp: kernels of their own carry each parameter's gradient into a flat
+	                          bucket, divide that, flatten it, and put this rank's part into place (DeepSpeed) */
+	double gradient_passes, gradient_calls; /* no habit: config_resolve sets them from it. How often such kernels
+	                                           read and write a gradient, and what ops more the host thread
+	                                           issues for a parameter, in each micro-batch on average */
+	bool reduces_whole; /* zero1, zero2: a bucket of gradients is all-reduced, and a rank keeps its part (DeepSpeed)
+	                     */
 	bool keeps_attention_once; /* the product behind attention keeps attention's own result, and none in fp8 besides
 	                              but for delayed scaling (megatron/core/transformer/attention.py:
 	                              set_save_original_input of linear_proj) */

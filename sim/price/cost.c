@@ -137,6 +137,12 @@ static double more_experts_s(const struct program *p, const struct op *op, const
 	return ((double)op->gemm.groups * each - 1) * r->launch_s;
 }
 
+/* Returns the ops that the host thread issues to carry a gradient through a bucket. */
+static double more_copies(const struct program *p, const struct op *op)
+{
+	return op_gradient_elements(op) > 0 ? p->config.stack.gradient_calls : 0;
+}
+
 static enum status cost_compute(const struct program *p, const struct op *op, const struct rates *r,
 	struct op_cost *out, struct error *e)
 {
@@ -147,7 +153,7 @@ static enum status cost_compute(const struct program *p, const struct op *op, co
 	if (loop > 1)
 		one.gemm.groups = 1;
 	if (!r->is_host)
-		out->issue_s = issue_s(p, r) + (loop > 1 ? 0 : more_experts_s(p, op, r));
+		out->issue_s = issue_s(p, r) * (1 + more_copies(p, op)) + (loop > 1 ? 0 : more_experts_s(p, op, r));
 	if (!price_by_profile(&one, r, out))
 		price_by_roofline(p, &one, r, out);
 	out->issue_s *= loop;
@@ -353,9 +359,22 @@ static int64_t message_parts(const struct program *p, const struct op *op, const
 	               : 1;
 }
 
-static enum status cost_collective(const struct program *p, const struct op *op, const struct rates *r,
+/* Returns the collective as the stack calls it: an all-reduce in place of a reduce-scatter of gradients where it
+ * reduces_whole. The executor scatters. */
+static struct op as_called(const struct program *p, const struct op *op, const struct rates *r)
+{
+	struct op called = *op;
+	if (op->coll == COLL_REDUCE_SCATTER && op->lane == LANE_COMM && op->bucket >= 0 &&
+		p->config.stack.reduces_whole && !strategy_has(p->config.parallel.strategy, STRATEGY_CUTS_WEIGHTS) &&
+		!r->is_host && !r->measured)
+		called.coll = COLL_ALL_REDUCE;
+	return called;
+}
+
+static enum status cost_collective(const struct program *p, const struct op *asked, const struct rates *r,
 	struct op_cost *out, struct error *e)
 {
+	const struct op called = as_called(p, asked, r), *op = &called;
 	int64_t size = op_group_size(&p->mesh, op), stride = p->mesh.stride[op->group];
 	if (op_is_message(op))
 		stride = pair_stride(r, stride, op->message.own, op->message.peer);

@@ -148,10 +148,17 @@ double gpu_op_B(const struct op *op, const struct stack *s)
 	}
 }
 
+/* Returns the time of the kernels that carry an op's gradients through a bucket. */
+static double copies_s(const struct op *op, const struct rates *r, const struct stack *s)
+{
+	return s->gradient_passes * 2 * op_gradient_elements(op) * dtype_bytes((enum dtype)op->out_dtype) /
+	       r->memory_Bps;
+}
+
 double gpu_op_s(const struct op *op, const struct rates *r, const struct stack *s, enum bound *bound)
 {
 	double compute = compute_s(op, r, s), memory = gpu_op_B(op, s) / r->memory_Bps;
 	double work = fmax(compute, memory), kernel_s = r->parameters->gpu.kernel_s;
 	*bound = kernel_s > work ? BOUND_LATENCY : compute > memory ? BOUND_COMPUTE : BOUND_MEMORY;
-	return kernel_s + work;
+	return kernel_s + work + copies_s(op, r, s);
 }

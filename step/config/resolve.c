@@ -253,6 +253,25 @@ static bool autocasts(const struct config *c)
 	       !strategy_has(c->parallel.strategy, STRATEGY_CUTS_WEIGHTS);
 }
 
+/* A stack that copies gradients reads and writes each three times on the way to its sum: into the bucket, to divide it
+ * by the ranks, and to flatten what goes on the wire. Of this rank's part three kernels more write the bucket, its
+ * partition, and the sum over micro-batches, which reads two arrays (DeepSpeed, deepspeed/runtime/zero/
+ * stage_1_and_2.py: reduce_independent_p_g_buckets_and_remove_grads, average_tensor,
+ * allreduce_and_copy_with_multiple_ranks, copy_grads_in_partition, independent_gradient_partition_epilogue). The host
+ * thread issues one for each parameter, and two for those of its part. */
+static void resolve_gradient_copies(struct config *c)
+{
+	const enum strategy s = c->parallel.strategy;
+	struct stack *k = &c->stack;
+	k->gradient_passes = k->gradient_calls = 0;
+	if (!k->copies_gradients || !strategy_has(s, STRATEGY_CUTS_STATES))
+		return;
+	const double part = 1 / (double)c->parallel.data,
+		     share = strategy_has(s, STRATEGY_CUTS_GRADIENTS) ? 1 : 1 / (double)c->micro_batches;
+	k->gradient_passes = share * (3 + 3.5 * part);
+	k->gradient_calls = share * (1 + 2 * part);
+}
+
 static void resolve_autos(struct config *c)
 {
 	struct parallel *p = &c->parallel;
@@ -270,6 +289,7 @@ static void resolve_autos(struct config *c)
 	if (c->stack.gathers_narrow && narrow_gather_fits(c))
 		p->gather_dtype = DT_FP8;
 	c->stack.autocast = autocasts(c);
+	resolve_gradient_copies(c);
 	/* PyTorch: a first bucket of 1 MiB only where bucket_cap_mb is left alone (torch/nn/parallel/distributed.py).
 	 */
 	if (p->first_bucket_B < 0)

@@ -53,7 +53,8 @@ static const char *const models[] = {"layers: 24, hidden: 4096, heads: 32, vocab
 	"shared_experts: 2, moe_ffn_hidden: 1408, first_dense_layers: 2"};
 #define DENSE 4   /* of the models */
 #define FURTHER 6 /* the one that predicts a further token */
-static const char *const stacks[] = {"megatron-core", "pytorch-ddp", "megatron-deepspeed", "pytorch-fsdp", "nanotron"};
+static const char *const stacks[] = {"megatron-core", "pytorch-ddp", "megatron-deepspeed", "pytorch-fsdp", "nanotron",
+	"deepspeed"};
 
 static void random_plan(unsigned system, char *text, size_t size, int64_t *ranks)
 {

@@ -283,6 +283,14 @@ static void test_resolve(void)
 	CU_ASSERT_EQUAL(c.parallel.first_bucket_B, 2.0 * 1048576);
 	c = resolved(GPT2 "train: {stack: deepspeed}", 4);
 	CU_ASSERT_EQUAL(c.parallel.first_bucket_B, c.parallel.bucket_B);
+	CU_ASSERT_EQUAL(c.stack.gradient_passes + c.stack.gradient_calls, 0); /* without ZeRO */
+	c = resolved(GPT2 "train: {stack: deepspeed, global_batch: 64, micro_batch: 4}\nparallel: {strategy: zero2}",
+		4);
+	CU_ASSERT_DOUBLE_EQUAL(c.stack.gradient_passes, 3 + 3.5 / 4, 1e-12);
+	CU_ASSERT_DOUBLE_EQUAL(c.stack.gradient_calls, 1.5, 1e-12);
+	c = resolved(GPT2 "train: {stack: deepspeed, global_batch: 64, micro_batch: 4}\nparallel: {strategy: zero1}",
+		4);
+	CU_ASSERT_DOUBLE_EQUAL(c.stack.gradient_calls, 1.5 / 4, 1e-12); /* with the last of four micro-batches */
 	c = resolved(GPT2 "train: {stack: megatron-core, global_batch: 800, micro_batch: 1}", 8);
 	CU_ASSERT_DOUBLE_EQUAL(c.parallel.bucket_B, 80e6, 1e-3);
 	c = resolved(GPT2 "train: {stack: megatron-core, global_batch: 800, micro_batch: 1}", 100);

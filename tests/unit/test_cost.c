@@ -409,6 +409,27 @@ static void test_adds_gradients(void)
 	NEAR(cost(&m, first).alone_s, narrow_s);
 }
 
+/* Kernels that carry a gradient through a bucket: twice read and written, 8 B an element in bf16, and three ops more of
+ * the host thread. A product of activations and a norm's forward pass have no gradient to carry. */
+static void test_copies_gradients(void)
+{
+	mesh(1, 1);
+	struct machine m = gpu();
+	struct op weight = gemm(DT_BF16, 4096, 4096, 4096), norm = {.kind = OP_NORM_GRAD};
+	const struct op forward = weight;
+	weight.flags = OP_TRANS_A;
+	norm.dtype = norm.out_dtype = DT_BF16;
+	norm.matrix = (struct op_matrix){.rows = 1024, .cols = 4096};
+	const struct op_cost product = cost(&m, weight), plain = cost(&m, norm), before = cost(&m, forward);
+	program.config.stack.gradient_passes = 2;
+	program.config.stack.gradient_calls = 3;
+	NEAR(cost(&m, weight).alone_s, product.alone_s + 8 * 4096.0 * 4096 / (2e12 * 0.9));
+	NEAR(cost(&m, weight).issue_s, 4 * product.issue_s);
+	NEAR(cost(&m, norm).alone_s, plain.alone_s + 8 * 2 * 4096 / (2e12 * 0.9)); /* weight and bias */
+	NEAR(cost(&m, forward).alone_s, before.alone_s);
+	NEAR(cost(&m, forward).issue_s, before.issue_s);
+}
+
 /* Products of one repeated token run at a clock that less power allows; their result is written as fast as any. A
  * device that says nothing of it, and kernels that memory bounds, take as long as with other data. */
 static void test_repeated_data(void)
@@ -544,7 +565,8 @@ UNIT_MAIN("cost", {"experts one by one", test_expert_loop}, {"experts called one
 	{"gathered weights copied back", test_copies_gathered}, {"grouped products", test_grouped_products},
 	{"roofline", test_roofline}, {"shapes of products", test_shapes_of_products},
 	{"sums of gradients by kernels of their own", test_adds_gradients},
-	{"products of one repeated token", test_repeated_data}, {"a share of one format", test_share_of_a_format},
+	{"gradients through buckets", test_copies_gradients}, {"products of one repeated token", test_repeated_data},
+	{"a share of one format", test_share_of_a_format},
 	{"a format that the device does not support", test_unsupported_format}, {"copies", test_copies},
 	{"a profile's fit", test_fit}, {"a profile's curve", test_curve},
 	{"an entry that the profile lacks", test_missing_entry}, {"a GPU's profile", test_gpu_profile},

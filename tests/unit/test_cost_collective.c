@@ -354,7 +354,27 @@ static void test_scattered_message(void)
 	program.config.parallel = (struct parallel){0};
 }
 
-UNIT_MAIN("cost of collectives", {"scattered messages", test_scattered_message}, {"ring over links", test_ring},
+/* A stack that reduces gradients whole takes an all-reduce for the reduce-scatter of a bucket; other scatters, and
+ * those of weights that are cut, remain. */
+static void test_reduces_whole(void)
+{
+	mesh(1, 8);
+	struct machine m = gpu();
+	struct op scatter = collective(COLL_REDUCE_SCATTER, DIM_DP, 1 << 28), other = scatter;
+	const struct op sum = collective(COLL_ALL_REDUCE, DIM_DP, 1 << 28);
+	other.bucket = -1;
+	const double part_s = cost(&m, scatter).alone_s, whole_s = cost(&m, sum).alone_s;
+	CU_ASSERT_TRUE(whole_s > 1.9 * part_s);
+	program.config.stack.reduces_whole = true;
+	program.config.parallel.strategy = STRAT_ZERO2;
+	NEAR(cost(&m, scatter).alone_s, whole_s);
+	NEAR(cost(&m, other).alone_s, part_s);
+	program.config.parallel.strategy = STRAT_FSDP;
+	NEAR(cost(&m, scatter).alone_s, part_s);
+}
+
+UNIT_MAIN("cost of collectives", {"gradients reduced whole", test_reduces_whole},
+	{"scattered messages", test_scattered_message}, {"ring over links", test_ring},
 	{"gradients of 7 billion parameters", test_seven_billion}, {"a profile's collective", test_collective_curve},
 	{"what a collective takes from compute", test_collective_use},
 	{"groups between hosts", test_groups_between_hosts},

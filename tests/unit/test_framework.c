@@ -38,6 +38,8 @@ static void test_words(void)
 		{"LitGPT benchmark, torch.compile (FSDP2)", "pytorch-fsdp"},
 		{"GPT-NeoX (DeepSpeed ZeRO-1)", "gpt-neox"},
 		{"DeepSpeed ZeRO-3", "deepspeed"},
+		{"PyTorch DDP, compiled model", "pytorch-ddp-model"},
+		{"PyTorch DDP, compiled", "pytorch-ddp"},
 		{"Colossal-AI", "deepspeed"},
 		{"ColossalAI 0.3", "deepspeed"},
 		{"MiCS", "deepspeed"},
