@@ -56,7 +56,7 @@ The catalogue. (Figures and sources are tests/unit/test_catalogue.c's business: 
     rtx3070*       NVIDIA GeForce RTX 3070                   40.6      -   20.3  8.00 GiB   448 GB/s     91      -   31.5    220      -      -
     rtx3080*       NVIDIA GeForce RTX 3080                   59.5      -   29.8  10.0 GiB   760 GB/s     78      -   31.5    320      -      -
     rtx3090*       NVIDIA GeForce RTX 3090                   71.2      -   35.6  24.0 GiB   936 GB/s     76  56.25   31.5    350  1499*   0.50
-    rtx4090*       NVIDIA GeForce RTX 4090                  165.2  330.3   82.6  24.0 GiB  1.01 TB/s    164      -   31.5    450   1599   0.74
+    rtx4090        NVIDIA GeForce RTX 4090                  165.2  330.3   82.6  24.0 GiB  1.01 TB/s    164      -   31.5    450   1599   0.74
     rtx5090*       NVIDIA GeForce RTX 5090                  209.5    419  104.8  31.8 GiB  1.79 TB/s    117      -     63    575   1999   0.99
     rtx6000-ada*   NVIDIA RTX 6000 Ada Generation           364.2  728.5   91.1  48.0 GiB   960 GB/s    379      -   31.5    300  6800*   0.84
     rtx8000*       NVIDIA Quadro RTX 8000              fp16 130.5      -   16.3  45.0 GiB   672 GB/s    194     50  15.75    260      -      -

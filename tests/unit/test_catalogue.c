@@ -303,7 +303,7 @@ static void test_marks(void)
 	CU_ASSERT_FALSE(device("h100-sxm").unverified);
 	CU_ASSERT_FALSE(device("a100-pcie-80").unverified);
 	CU_ASSERT_TRUE(device("p100-sxm").unverified);
-	CU_ASSERT_TRUE(device("rtx4090").unverified); /* its memory's share */
+	CU_ASSERT_TRUE(device("rtx3090").unverified); /* its memory's share */
 	/* A price from memory marks itself, not what is predicted. */
 	struct device_spec a6000 = device("rtx-a6000"), h100 = device("h100-sxm");
 	CU_ASSERT_TRUE(a6000.price_unverified);
