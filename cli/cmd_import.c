@@ -5,6 +5,7 @@
 #include "base/paths.h"
 #include "cli/command.h"
 #include "cli/import.h"
+#include "cli/source.h"
 
 static enum status write(const struct options *o, const struct import *im, struct error *e)
 {
@@ -31,8 +32,7 @@ enum status cmd_import(struct context *x, struct error *e)
 	if (o.n_positional == 2)
 		o.model = o.positional[1];
 	struct import *im = calloc(1, sizeof *im);
-	enum status st = im ? file_read(strcmp(path, "-") == 0 ? "/dev/stdin" : path, CONFIG_LIMIT_B, &text, &len, e)
-	                    : error_nomem(e, "an import");
+	enum status st = im ? source_text(path, &text, &len, e) : error_nomem(e, "an import");
 	if (!st)
 		st = import_complete(&o, text, len, strcmp(path, "-") == 0 ? "standard input" : path, &found, im,
 			&refused, e);

@@ -82,14 +82,23 @@ static enum status import_if_foreign(struct options *o, const char *path, char *
 	return st;
 }
 
+enum status source_text(const char *path, char **text, size_t *len, struct error *e)
+{
+	char file[PATH_MAX_LEN];
+	const char *function = strstr(path, ".py:");
+	if (strcmp(path, "-") == 0)
+		return file_read("/dev/stdin", CONFIG_LIMIT_B, text, len, e);
+	snprintf(file, sizeof file, "%.*s", function ? (int)(function + 3 - path) : (int)strlen(path), path);
+	return file_read(file, CONFIG_LIMIT_B, text, len, e);
+}
+
 enum status source_read(struct options *o, const char *path, struct error *e)
 {
 	char *text = NULL;
 	size_t len = 0;
 	const bool piped = path && strcmp(path, "-") == 0;
 	source_free(o);
-	enum status st = path ? file_read(piped ? "/dev/stdin" : path, CONFIG_LIMIT_B, &text, &len, e)
-	                      : starter_text(o, &text, &len, e);
+	enum status st = path ? source_text(path, &text, &len, e) : starter_text(o, &text, &len, e);
 	if (!st && path)
 		st = import_if_foreign(o, path, &text, &len, e);
 	if (st) {

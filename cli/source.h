@@ -4,6 +4,10 @@
 
 #include "cli/options.h"
 
+/* Reads a config's text: "-" is standard input, and "recipe.py:llama3_8b" a function of the file recipe.py
+ * (step/import/python.h). */
+enum status source_text(const char *path, char **text, size_t *len, struct error *e);
+
 /* Reads `path` ("-": standard input; NULL: what starter_text makes of the options) into o->config, which then owns the
  * text. ST_INPUT: it cannot be read, or the options name no model or system. */
 enum status source_read(struct options *o, const char *path, struct error *e);

@@ -9,6 +9,7 @@
 #include "base/toml.h"
 #include "step/import/flags.h"
 #include "step/import/interpolate.h"
+#include "step/import/python.h"
 
 #define PATH_LEN 512
 #define LEAVES_MOST 20000
@@ -51,6 +52,9 @@ static enum status parse(const char *text, size_t len, const char *name, struct 
 		start++;
 	if (start < len && text[start] == '{')
 		return json_parse(text, len, name, out, e);
+	const char *function = strstr(name, ".py:");
+	if (function || python_found(text, len))
+		return python_parse(text, len, name, function ? function + 4 : NULL, out, e);
 	if (has_tables(text, len))
 		return toml_parse(text, len, name, out, e);
 	return flags_found(text, len) ? flags_parse(text, len, name, out, e) : ydoc_parse(text, len, name, out, e);

@@ -25,7 +25,8 @@ struct foreign {
 	const struct ynode *apart; /* tables whose keys are found by their whole paths alone; borrowed, may be NULL */
 };
 
-/* Reads JSON, TOML, a shell script or flags, or YAML, by what the text looks like. ${...} in YAML is put in
+/* Reads JSON, TOML, Python, a shell script or flags, or YAML, by what the text looks like. Of Python the function that
+ * the name says, "recipe.py:llama3_8b" (step/import/python.h). ${...} in YAML is put in
  * (step/import/interpolate.h). ST_INPUT with position. `name` is used in messages and remarks. */
 enum status foreign_read(const char *text, size_t len, const char *name, struct foreign *out, struct error *e);
 void foreign_free(struct foreign *f);

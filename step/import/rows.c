@@ -241,7 +241,7 @@ static enum status give(struct import *im, const struct import_row *r, struct le
 		l->unmet = r->to;
 		return ST_OK;
 	}
-	if (st && k->type == KEY_WORD) {
+	if (st && (k->type == KEY_WORD || k->type == KEY_SET)) {
 		leaf_judge(l, NOT_MODELLED, "%s has no \"%.40s\"", k->path, value);
 		return ST_OK;
 	}

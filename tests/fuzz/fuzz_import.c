@@ -40,13 +40,20 @@ static const char *const seeds[] = {
 	"_target_: a.ConfigContainer\nmodel:\n  num_layers: ${multiply:2, ${add:1, 1}}\n  hidden_size: ${oc.env:H,64}\n"
 	"  num_attention_heads: ${oc.select:a.b, 4}\n  activation_func: {_call_: false, _target_: torch.silu}\n"
 	"  gated_linear_unit: true\n  window_size: [127, 0]\ntrain: {micro_batch_size: ${x.model.num_layers}}\n",
+	"N = 2 * 4\ndef a(n: int = N, **more) -> X:\n    \"\"\"text\"\"\"\n    c = T.Config(training=C(seq_len=8_192, x=-1),\n"
+	"        parallelism=P(tensor_parallel_degree=n if n > 1 else 1))  # text\n    c.model_spec = m(\"8B\", converters=[\n"
+	"        A.Config(f=['x', f\"{n}\"]), b(1)])\n    c.y, z = 1, {'k': c.training, **more}\n    return c\n"
+	"def llama3_8b():\n    c = a(n=2)\n    if c.training.seq_len >= 8 and not z:\n        c.l.append(Q(v=[i for i in w]))\n"
+	"    elif os.x:\n        pass\n    else:\n        c.training[\"seq_len\"] = (1 << 2) ** 3\n    with q() as r:\n"
+	"        c.b = B.from_hf(\"x/y\").to(lambda v: v)\n    return c\n",
 	"max_seq_len: 512\nmodel: {name: mpt, d_model: 64, n_layers: 2, n_heads: 4, max_seq_len: \"${max_seq_len}\"}\n"
 	"global_train_batch_size: 8\nprecision: amp_bf16\n",
 };
 
 static const char *const pieces[] = {"\n", "  ", "=", " = ", ": ", "[", "]", "{", "}", "[[", "\"", "\"\"\"", "'", "#",
 	"--", "--x ", "$", "${", "${.", "}", "${multiply:", "$((", "))", "\\\n", "\\u", "0", "-1", "1e999", "auto",
-	"true", "null", "a.b", ",", "*", "|", "\r\n", "\xFF", "99999999999999999999", "stepsim",
+	"true", "null", "a.b", ",", "*", "|", "\r\n", "\xFF", "99999999999999999999", "stepsim", "def a():\n",
+	"return ", "(", ")", ".", " if ", " else ", "not ", "for x in ", "lambda x: ", "**", "c.x = c\n", "a()",
 	"# stepsim: ", "[parallelism]\n", "# stepsim: train.dtype: \n"};
 
 static void mutate(struct text *t) { mutate_from(t, seeds, COUNT(seeds), pieces, COUNT(pieces)); }
