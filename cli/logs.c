@@ -14,11 +14,12 @@ static enum status add_log(const char *log, const char *config, const struct job
 {
 	struct train_log read;
 	struct log_run r = {.log = log, .config = config, .job = *job, .predicted = *predicted};
+	const double tokens = predicted->tokens_per_s * predicted->time.step_s;
 	enum status st = train_log_read(log, &read, e);
 	r.framework = read.framework;
 	r.memory_B = read.memory_B;
 	if (!st)
-		st = train_log_sum(&read, predicted->tokens_per_s * predicted->time.step_s,
+		st = train_log_sum(&read, tokens, tokens / (double)job->config.model.seq_len,
 			round(predicted->tokens_per_s / predicted->tokens_per_s_per_gpu), job->config.run.warmup,
 			&r.measured, e);
 	train_log_free(&read);

@@ -60,7 +60,7 @@ static const struct command commands[] = {
 		"Systems SQLite)",
 		TAKES_ALWAYS | TAKES_OVERLAP, 1, OR_MORE, cmd_overlap},
 	{"compare-log", "LOG... CONFIG.yaml",
-		"set the step times of a training log (torchtitan, Megatron-LM, nanotron, nanoGPT) beside the "
+		"set the step times of a training log (torchtitan, Megatron-LM, NeMo, DeepSpeed, ...) beside the "
 		"prediction of its config",
 		TAKES_ALWAYS | TAKES_LOGS | TAKES_COMPARE_LOG, 2, OR_MORE, cmd_compare_log},
 	{"fit", "LOG... CONFIG.yaml",

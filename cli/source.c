@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/log.h"
 #include "base/paths.h"
 #include "cli/import.h"
@@ -148,6 +149,10 @@ enum status source_parse(const struct options *o, struct config *c, struct error
 
 bool source_is_config(const char *path)
 {
+	static const char *const ends[] = {".yaml", ".yml", ".toml", ".sh", ".py"};
 	const char *dot = strrchr(path, '.');
-	return dot && (strcmp(dot, ".yaml") == 0 || strcmp(dot, ".yml") == 0);
+	for (size_t i = 0; dot && i < COUNT(ends); i++)
+		if (strcmp(dot, ends[i]) == 0)
+			return true;
+	return strstr(path, ".py:") != NULL;
 }

@@ -19,7 +19,8 @@ const char *source_argument(const struct options *o);
 /* Parses o->config with the options' --set texts, as config_parse. */
 enum status source_parse(const struct options *o, struct config *c, struct error *e);
 
-/* Returns whether the name of a file is that of a config (.yaml, .yml), where traces or logs may stand beside it. */
+/* Returns whether the name of a file is that of a config (.yaml, .toml, .sh, .py), where traces or logs may stand
+ * beside it. */
 bool source_is_config(const char *path);
 
 #endif

@@ -44,7 +44,9 @@ static enum status gpu_by_file(const char *gpu, const char *variant, char id[DEV
 	for (size_t i = 0; i < n && !*variant && !id[0]; i++)
 		if (phrase_match(names[i], gpu, true))
 			snprintf(id, DEVICE_ID, "%s", names[i]);
-	if (!st && !id[0])
+	if (!st && !id[0] && !*gpu)
+		st = error_set(e, ST_INPUT, "gpu: none is named (--system NAME says what ran)");
+	else if (!st && !id[0])
 		st = error_set(e, ST_INPUT, "gpu: the catalogue does not know the %s%s%s%s", gpu, *variant ? " " : "",
 			variant, suggest(gpu, (const char *const *)names, n, "list gpus").text);
 	path_names_free(names, n);

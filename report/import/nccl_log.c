@@ -9,6 +9,7 @@
 #include "base/array.h"
 #include "base/paths.h"
 #include "base/suggest.h"
+#include "report/import/nccl_json.h"
 
 #define LOG_LIMIT_B ((size_t)256 << 20)
 #define PLACES_MAX 65536
@@ -164,7 +165,11 @@ static const char *collective_of(const char *redop, double ratio, int64_t ranks)
 	return fabs(ratio - (n - 1) / n) < 0.02 ? "reduce_scatter" : "";
 }
 
-static bool is_header(const char *line) { return *line == '#' && strstr(line, "algbw") && strstr(line, "busbw"); }
+/* With -C the times are those that the calls took on the host. */
+static bool is_header(const char *line)
+{
+	return *line == '#' && strstr(line, "algbw") && strstr(line, "busbw") && !strstr(line, "cputime");
+}
 
 static enum status begin_table(struct reading *r, const char *line, struct error *e)
 {
@@ -297,12 +302,29 @@ static enum status check(struct reading *r, size_t before, struct error *e)
 	return ST_OK;
 }
 
+/* Reads the file; JSON as the text that it stands for. *none: it is JSON of something else. */
+static enum status read_text(const char *path, char **text, bool *none, struct error *e)
+{
+	char *json;
+	size_t len;
+	enum status st = file_read(path, LOG_LIMIT_B, text, &len, e);
+	*none = false;
+	if (st || !nccl_json_is(*text))
+		return st;
+	json = *text;
+	*text = NULL;
+	st = nccl_json_text(json, len, path, text, none, e);
+	free(json);
+	return st;
+}
+
 enum status nccl_log_read(const char *path, nccl_logs *out, struct error *e)
 {
 	char *text = NULL;
-	size_t len, before = out->n;
+	const size_t before = out->n;
+	bool none;
 	struct reading r = {.out = out, .path = path};
-	enum status st = file_read(path, LOG_LIMIT_B, &text, &len, e);
+	enum status st = read_text(path, &text, &none, e);
 	for (char *line = text, *next; !st && line; line = next) {
 		next = strchr(line, '\n');
 		if (next)
@@ -327,10 +349,9 @@ void nccl_logs_free(nccl_logs *logs)
 bool nccl_log_is(const char *path)
 {
 	char *text = NULL;
-	size_t len;
-	struct error none = {0};
-	bool found = false;
-	if (file_read(path, LOG_LIMIT_B, &text, &len, &none) == ST_OK)
+	struct error unread = {0};
+	bool found = false, none;
+	if (read_text(path, &text, &none, &unread) == ST_OK)
 		for (char *line = text, *next; line && !found; line = next) {
 			next = strchr(line, '\n');
 			if (next)

@@ -1,6 +1,7 @@
 /* The output of nccl-tests (github.com/NVIDIA/nccl-tests, src/common.cu; rccl-tests and `stepsim bench` print the same
  * table): what ran, and one time a size. A file may hold several tests one after another, lines of NCCL and prefixes of
- * a launcher ("[1,0]<stdout>:", "0: "). */
+ * a launcher ("[1,0]<stdout>:", "0: "). The JSON that they write holds the same (report/import/nccl_json.h); lines
+ * count in the table then. */
 #ifndef STEPSIM_REPORT_IMPORT_NCCL_LOG_H
 #define STEPSIM_REPORT_IMPORT_NCCL_LOG_H
 

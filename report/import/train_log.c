@@ -10,9 +10,11 @@
 #include "base/array.h"
 #include "base/paths.h"
 #include "base/stats.h"
+#include "report/import/train_log_lines.h"
 
 #define LOG_LIMIT_B ((size_t)1 << 30)
 #define MIB 1048576.0
+#define NONE SIZE_MAX
 
 /* Takes colours ("ESC [ ... letter") out of a line. */
 static void strip_colours(char *line)
@@ -27,30 +29,6 @@ static void strip_colours(char *line)
 		}
 	}
 	*to = '\0';
-}
-
-/* Reads the number behind `word`: thousands may be parted by commas, K, M, B and T multiply. False: it is not there. */
-static bool number_after(const char *line, const char *word, double *out)
-{
-	static const char letters[] = "KMBT";
-	const char *at = strstr(line, word), *letter;
-	char digits[64];
-	size_t n = 0;
-	if (!at)
-		return false;
-	at += strlen(word);
-	at += strspn(at, " \t");
-	for (; (isdigit((unsigned char)*at) || strchr(",.-+eE", *at)) && *at && n + 1 < sizeof digits; at++)
-		if (*at != ',')
-			digits[n++] = *at;
-	digits[n] = '\0';
-	char *end;
-	*out = strtod(digits, &end);
-	if (end == digits || *end || !isfinite(*out))
-		return false;
-	if (*at && (letter = strchr(letters, *at)) && !isalpha((unsigned char)at[1]))
-		*out *= pow(1000, (double)(letter - letters + 1));
-	return true;
 }
 
 /* The first date and time of a line, in seconds; 0: there is none. */
@@ -77,139 +55,98 @@ static double stamp(const char *line)
 	return 0;
 }
 
-/* ---- the frameworks ---- */
-
-static bool read_titan(const char *line, struct train_log_step *s)
-{
-	double step;
-	const bool good = number_after(line, "tps:", &s->tokens_per_s_per_gpu) && strstr(line, "loss:") &&
-	                  number_after(line, "step:", &step) && s->tokens_per_s_per_gpu > 0;
-	s->step = good ? (int64_t)step : 0;
-	return good;
-}
-
-static bool read_iterations(const char *line, const char *iteration, const char *time, const char *batch,
-	struct train_log_step *s)
-{
-	double step, ms, sequences;
-	if (!number_after(line, time, &ms) || !number_after(line, iteration, &step) || !(ms > 0))
-		return false;
-	s->step = (int64_t)step;
-	s->time_s = 1e-3 * ms;
-	if (number_after(line, batch, &sequences))
-		s->global_batch = (int64_t)sequences;
-	return true;
-}
-
-static bool read_megatron(const char *line, struct train_log_step *s)
-{
-	double skipped = 0;
-	if (!read_iterations(line, "iteration ", "elapsed time per iteration (ms):", "global batch size:", s) &&
-		!read_iterations(line, "iteration: ", "elapsed time per iteration (ms):", "global batch size:", s))
-		return false;
-	s->skipped = number_after(line, "number of skipped iterations:", &skipped) && skipped > 0;
-	return true;
-}
-
-static bool read_nanotron(const char *line, struct train_log_step *s)
-{
-	return read_iterations(line, "iteration:", "time_per_iteration_ms:", "global_batch_size:", s);
-}
-
-static bool read_nanogpt(const char *line, struct train_log_step *s)
-{
-	return strstr(line, ": loss ") && strstr(line, "ms") && read_iterations(line, "iter ", ", time ", "none", s);
-}
-
-static const struct {
-	const char *name;
-	bool (*read)(const char *line, struct train_log_step *s);
-	struct {
-		const char *word; /* of memory reserved */
-		double unit_B;    /* 0: GiB or MiB follow the number */
-	} memory;
-} frameworks[] = {
-	{"torchtitan", read_titan, {"memory:", 0}},
-	{"Megatron-LM", read_megatron, {"max reserved:", MIB}},
-	{"nanotron", read_nanotron, {"Peak reserved:", 0}},
-	{"nanoGPT", read_nanogpt, {"none", 0}},
-};
-
-static void read_memory(const char *line, size_t framework, struct train_log *log)
+static void read_memory(const char *line, const struct train_log_lines *l, struct train_log *log)
 {
 	double value;
-	const char *at = strstr(line, frameworks[framework].memory.word);
-	if (!at || !number_after(line, frameworks[framework].memory.word, &value))
+	const char *at = l->memory.word ? strstr(line, l->memory.word) : NULL;
+	if (!at || !train_log_number(line, l->memory.word, &value))
 		return;
 	const char *unit = at + strcspn(at, "GM");
-	const double unit_B = frameworks[framework].memory.unit_B > 0 ? frameworks[framework].memory.unit_B
-	                      : strncmp(unit, "GiB", 3) == 0          ? 1024 * MIB
-	                      : strncmp(unit, "MiB", 3) == 0          ? MIB
-	                                                              : 0;
+	const double unit_B = l->memory.unit_B > 0           ? l->memory.unit_B
+	                      : strncmp(unit, "GiB", 3) == 0 ? 1024 * MIB
+	                      : strncmp(unit, "MiB", 3) == 0 ? MIB
+	                                                     : 0;
 	log->memory_B = fmax(log->memory_B, value * unit_B);
 }
 
 /* ---- the file ---- */
 
 /* Several ranks print the same step, perhaps after one has printed the next: the slowest's line stays. */
-static bool keep(struct train_log *log, const struct train_log_step *s)
+static bool keep(struct train_log *log, struct train_log_step s)
 {
+	if (s.step < 0) /* not printed */
+		s.step = log->steps.n ? log->steps.at[log->steps.n - 1].step + 1 : 1;
+	if (log->steps.n && log->steps.at[0].of != s.of)
+		return true; /* another bar: of an evaluation */
 	for (size_t back = 1; back <= 2 && back <= log->steps.n; back++) {
 		struct train_log_step *same = &log->steps.at[log->steps.n - back];
-		if (same->step != s->step)
+		if (same->step != s.step)
 			continue;
-		if (s->time_s > same->time_s ||
-			(s->tokens_per_s_per_gpu > 0 && s->tokens_per_s_per_gpu < same->tokens_per_s_per_gpu))
-			*same = *s;
+		if (s.time_s > same->time_s ||
+			(s.tokens_per_s_per_gpu > 0 && s.tokens_per_s_per_gpu < same->tokens_per_s_per_gpu))
+			*same = s;
 		return true;
 	}
-	return vec_push(&log->steps, *s);
+	return vec_push(&log->steps, s);
 }
 
-static enum status read_line(struct train_log *log, size_t *framework, char *line, int number, struct error *e)
+/* Takes a step as that of framework i. Steps that a library below printed before are left. */
+static enum status take(struct train_log *log, size_t *now, size_t i, const struct train_log_step *s, struct error *e)
+{
+	const struct train_log_lines *l = &train_log_lines[i];
+	const bool other = *now != NONE && strcmp(train_log_lines[*now].framework, l->framework) != 0;
+	if (*now != NONE && i != *now && l->weak && i > *now)
+		return ST_OK;
+	if (other && !train_log_lines[*now].weak)
+		return error_set(e, ST_INPUT, "%s:%d: a step of %s in a log of %s", log->path, s->line, l->framework,
+			log->framework);
+	if (*now != i)
+		log->steps.n = 0;
+	*now = i;
+	log->framework = l->framework;
+	return keep(log, *s) ? ST_OK : error_nomem(e, "the steps of a log");
+}
+
+static enum status read_line(struct train_log *log, size_t *now, char *line, int number, struct error *e)
 {
 	strip_colours(line);
-	for (size_t i = 0; i < COUNT(frameworks); i++) {
+	enum status st = ST_OK;
+	for (size_t i = 0; i < train_log_lines_n && !st; i++) {
 		struct train_log_step s = {.line = number};
-		if (!frameworks[i].read(line, &s))
+		if (!train_log_lines[i].read(line, &s))
 			continue;
-		if (*framework < COUNT(frameworks) && i != *framework)
-			return error_set(e, ST_INPUT, "%s:%d: a step of %s in a log of %s", log->path, number,
-				frameworks[i].name, log->framework);
-		*framework = i;
-		log->framework = frameworks[i].name;
 		s.stamp_s = stamp(line);
-		if (!keep(log, &s))
-			return error_nomem(e, "the steps of a log");
+		st = take(log, now, i, &s, e);
 		break;
 	}
-	for (size_t i = 0; i < COUNT(frameworks); i++)
-		if (*framework == i || *framework == COUNT(frameworks))
-			read_memory(line, i, log);
-	return ST_OK;
+	for (size_t i = 0; i < train_log_lines_n; i++)
+		if (*now == i || *now == NONE)
+			read_memory(line, &train_log_lines[i], log);
+	return st;
 }
 
 enum status train_log_read(const char *path, struct train_log *out, struct error *e)
 {
 	char *text = NULL;
-	size_t len, framework = COUNT(frameworks);
+	size_t len, now = NONE;
 	int number = 0;
 	*out = (struct train_log){0};
 	snprintf(out->path, sizeof out->path, "%s", path);
 	enum status st = file_read(path, LOG_LIMIT_B, &text, &len, e);
+	/* A bar that is drawn again begins its line again. */
 	for (char *line = text, *next; !st && line; line = next) {
-		next = strchr(line, '\n');
+		const bool ends = !(next = strpbrk(line, "\r\n")) || *next == '\n';
 		if (next)
 			*next++ = '\0';
-		st = read_line(out, &framework, line, ++number, e);
+		st = read_line(out, &now, line, number + 1, e);
+		number += ends;
 	}
 	free(text);
 	if (!st && !out->steps.n)
 		st = error_set(e, ST_INPUT,
-			"%s: no step of torchtitan (\"step: N ... tps: N\"), Megatron-LM (\"iteration N/N | ... "
-			"elapsed time per iteration (ms): T\"), "
-			"nanotron (\"iteration: N / N | ... "
-			"elapsed_time_per_iteration_ms: T\") or nanoGPT (\"iter N: loss L, time Tms\") is in it",
+			"%s: no step is in it as torchtitan, Megatron-LM, NeMo, nanotron, nanoGPT, MaxText, torchtune, DeepSpeed "
+			"or transformers' Trainer print it (\"step: N ... tps: N\", \"iteration N/N | ... elapsed time per "
+			"iteration (ms): T\", \"| 10/100 [00:42<06:18, 4.21s/it]\")",
 			path);
 	return st;
 }
@@ -241,7 +178,7 @@ static double stamped_s(const struct train_log *log, int64_t warmup, double *roo
 	return n ? stats_median(room, n) : 0;
 }
 
-enum status train_log_sum(const struct train_log *log, double tokens, double ranks, int64_t warmup,
+enum status train_log_sum(const struct train_log *log, double tokens, double sequences, double ranks, int64_t warmup,
 	struct train_log_summary *out, struct error *e)
 {
 	double *times = malloc(log->steps.n * sizeof *times);
@@ -257,7 +194,9 @@ enum status train_log_sum(const struct train_log *log, double tokens, double ran
 		out->first = out->lines ? out->first : s->step;
 		out->last = s->step;
 		out->global_batch = s->global_batch;
-		times[out->lines++] = s->time_s > 0 ? s->time_s : tokens / (ranks * s->tokens_per_s_per_gpu);
+		times[out->lines++] = s->time_s > 0          ? s->time_s
+		                      : s->samples_per_s > 0 ? sequences / s->samples_per_s
+		                                             : tokens / (ranks * s->tokens_per_s_per_gpu);
 	}
 	const size_t n = out->lines;
 	if (n) {

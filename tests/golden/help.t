@@ -40,8 +40,8 @@
                report compute, communication and overlap in traces of a real run (PyTorch profiler,
                  Nsight Systems SQLite)
            stepsim compare-log LOG... CONFIG.yaml [options]
-               set the step times of a training log (torchtitan, Megatron-LM, nanotron, nanoGPT) beside
-                 the prediction of its config
+               set the step times of a training log (torchtitan, Megatron-LM, NeMo, DeepSpeed, ...)
+                 beside the prediction of its config
            stepsim fit LOG... CONFIG.yaml [options]
                adjust the numbers of a software stack to your own training logs, with cross-validation,
                  and write the stack

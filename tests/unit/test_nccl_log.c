@@ -133,6 +133,54 @@ static void test_shared_uneven(void)
 	nccl_logs_free(&logs);
 }
 
+/* JSON of nccl-tests: one process with two GPUs, of which it names one; the second row has no time out of place. Then
+ * that of rccl-tests, with a row for each place. */
+static void test_json(void)
+{
+	nccl_logs logs;
+	struct error e;
+	CU_ASSERT_EQUAL_FATAL(
+		read_text(
+			"{\"version\": 2, \"args\": [\"/opt/algbw/all_gather_perf\", \"-g\", \"2\"], \"nccl_version\": 22807,"
+			"\"config\": {\"nthreads\": 1, \"ngpus\": 2, \"devices\": [{\"rank\": 0, \"pid\": 7, \"hostname\": \"a\", "
+			"\"device\": 0, \"device_hex\": \"0000:18:00\", \"device_info\": \"NVIDIA H100 80GB HBM3\"}]},"
+			"\"results\": [{\"size\": 1048576, \"count\": 262144, \"type\": \"float\", \"redop\": \"none\", "
+			"\"out_of_place\": {\"time\": 50.0, \"alg_bw\": 20.97, \"bus_bw\": 10.49, \"nwrong\": 0.0},"
+			"\"in_place\": {\"time\": 40.0, \"alg_bw\": 26, \"bus_bw\": 13}},"
+			"{\"size\": 2097152, \"count\": 524288, \"type\": \"float\", \"redop\": \"none\", \"out_of_place\": null,"
+			"\"in_place\": {\"time\": 80.0, \"alg_bw\": 26.21, \"bus_bw\": 13.11}}]}",
+			&logs, &e),
+		ST_OK);
+	CU_ASSERT_EQUAL_FATAL(logs.n, 1);
+	CU_ASSERT_STRING_EQUAL(logs.at[0].collective, "all_gather");
+	CU_ASSERT_STRING_EQUAL(logs.at[0].gpu, "NVIDIA H100 80GB HBM3");
+	CU_ASSERT_EQUAL(logs.at[0].ranks, 2);
+	CU_ASSERT_EQUAL(logs.at[0].hosts, 1);
+	CU_ASSERT_TRUE(logs.at[0].one_process);
+	CU_ASSERT_FALSE(logs.at[0].shared);
+	CU_ASSERT_EQUAL(logs.at[0].version, 22807);
+	CU_ASSERT_EQUAL_FATAL(logs.at[0].rows.n, 2);
+	CU_ASSERT_DOUBLE_EQUAL(logs.at[0].rows.at[0].time_s, 50e-6, 1e-12);
+	CU_ASSERT_DOUBLE_EQUAL(logs.at[0].rows.at[1].time_s, 80e-6, 1e-12);
+	CU_ASSERT_DOUBLE_EQUAL(logs.at[0].rows.at[1].busbw_Bps, 13.11e9, 1);
+	nccl_logs_free(&logs);
+#define RCCL(size, place, time) \
+	"{\"name\": \"ReduceScatter\", \"nodes\": 2, \"ranks\": 4, \"ranksPerNode\": 2, \"gpusPerRank\": 1, \"size\": " size \
+	", \"type\": \"half\", \"redop\": \"sum\", \"inPlace\": " place ", \"time\": " time \
+	", \"algBw\": 20.0, \"busBw\": 15.0, \"wrong\": \"0\"}"
+	CU_ASSERT_EQUAL_FATAL(read_text("[" RCCL("1024", "0", "9.5") ", {\"algbw\": 1, \"inPlace\": 1}," RCCL("1024",
+						"1", "9.0") "," RCCL("2048", "0", "10.5") "]",
+				      &logs, &e),
+		ST_OK);
+	CU_ASSERT_EQUAL_FATAL(logs.n, 1);
+	CU_ASSERT_STRING_EQUAL(logs.at[0].collective, "reduce_scatter");
+	CU_ASSERT_EQUAL(logs.at[0].ranks, 4);
+	CU_ASSERT_EQUAL(logs.at[0].hosts, 2);
+	CU_ASSERT_EQUAL_FATAL(logs.at[0].rows.n, 2);
+	CU_ASSERT_DOUBLE_EQUAL(logs.at[0].rows.at[1].time_s, 10.5e-6, 1e-12);
+	nccl_logs_free(&logs);
+}
+
 static void test_refused(void)
 {
 	static const struct {
@@ -164,4 +212,4 @@ static void test_refused(void)
 }
 
 UNIT_MAIN("nccl_log", {"two tests on two hosts", test_new}, {"an old version", test_old},
-	{"a shared GPU, uneven hosts", test_shared_uneven}, {"refused", test_refused})
+	{"a shared GPU, uneven hosts", test_shared_uneven}, {"JSON", test_json}, {"refused", test_refused})
