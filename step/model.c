@@ -175,14 +175,19 @@ bool param_is_product(enum param_kind k)
 	return false;
 }
 
-bool param_is_lora(enum param_kind k) { return k >= PARAM_LORA_QKV_A && k <= PARAM_LORA_FC2_B; }
+bool param_is_lora(enum param_kind k) { return k >= PARAM_LORA_QKV_A && k <= PARAM_LORA_KV_UP_B; }
 
 enum param_kind param_lora_of(enum param_kind w)
 {
 	static const struct {
 		enum param_kind w, a;
 	} adapters[] = {{PARAM_QKV_W, PARAM_LORA_QKV_A}, {PARAM_PROJ_W, PARAM_LORA_PROJ_A},
-		{PARAM_FC1_W, PARAM_LORA_FC1_A}, {PARAM_FC2_W, PARAM_LORA_FC2_A}};
+		{PARAM_FC1_W, PARAM_LORA_FC1_A}, {PARAM_FC2_W, PARAM_LORA_FC2_A},
+		{PARAM_ATTENTION_GATE_W, PARAM_LORA_GATE_A}, {PARAM_SSM_IN_W, PARAM_LORA_SSM_IN_A},
+		{PARAM_SSM_OUT_W, PARAM_LORA_SSM_OUT_A}, {PARAM_SHORT_IN_W, PARAM_LORA_SHORT_IN_A},
+		{PARAM_SHORT_OUT_W, PARAM_LORA_SHORT_OUT_A}, {PARAM_Q_DOWN_W, PARAM_LORA_Q_DOWN_A},
+		{PARAM_Q_UP_W, PARAM_LORA_Q_UP_A}, {PARAM_KV_DOWN_W, PARAM_LORA_KV_DOWN_A},
+		{PARAM_KV_UP_W, PARAM_LORA_KV_UP_A}};
 	for (size_t i = 0; i < COUNT(adapters); i++)
 		if (adapters[i].w == w)
 			return adapters[i].a;

@@ -27,7 +27,8 @@ enum qk_norm { QK_NORM_NONE, QK_NORM_HEAD, QK_NORM_FULL, QK_NORM_COUNT };
  * (OLMo 2). */
 enum branch_norm { BRANCH_NORM_NONE, BRANCH_NORM_SANDWICH, BRANCH_NORM_REORDERED, BRANCH_NORM_COUNT };
 
-/* Products that get adapters of low rank (LoRA): MLPs and attention, attention, queries, keys and values alone. */
+/* Products that get adapters of low rank (LoRA): MLPs, scans, short convolutions and attention; attention; queries,
+ * keys and values alone, with their gate. */
 enum lora_targets { LORA_ALL, LORA_ATTENTION, LORA_QKV, LORA_TARGETS_COUNT };
 /* Parameters that are not trained, besides all but the adapters where there are adapters. */
 enum freeze { FREEZE_NONE, FREEZE_EMBEDDING, FREEZE_ATTENTION, FREEZE_MLP, FREEZE_COUNT };
@@ -252,6 +253,24 @@ struct model {
 	X(LORA_FC1_B, "fc1.lora_b") \
 	X(LORA_FC2_A, "fc2.lora_a") \
 	X(LORA_FC2_B, "fc2.lora_b") \
+	X(LORA_GATE_A, "attention_gate.lora_a") \
+	X(LORA_GATE_B, "attention_gate.lora_b") \
+	X(LORA_SSM_IN_A, "ssm.in.lora_a") \
+	X(LORA_SSM_IN_B, "ssm.in.lora_b") \
+	X(LORA_SSM_OUT_A, "ssm.out.lora_a") \
+	X(LORA_SSM_OUT_B, "ssm.out.lora_b") \
+	X(LORA_SHORT_IN_A, "short.in.lora_a") \
+	X(LORA_SHORT_IN_B, "short.in.lora_b") \
+	X(LORA_SHORT_OUT_A, "short.out.lora_a") \
+	X(LORA_SHORT_OUT_B, "short.out.lora_b") \
+	X(LORA_Q_DOWN_A, "q_down.lora_a") \
+	X(LORA_Q_DOWN_B, "q_down.lora_b") \
+	X(LORA_Q_UP_A, "q_up.lora_a") \
+	X(LORA_Q_UP_B, "q_up.lora_b") \
+	X(LORA_KV_DOWN_A, "kv_down.lora_a") \
+	X(LORA_KV_DOWN_B, "kv_down.lora_b") \
+	X(LORA_KV_UP_A, "kv_up.lora_a") \
+	X(LORA_KV_UP_B, "kv_up.lora_b") \
 	X(ENCODER_NORM_W, "encoder.norm.weight") \
 	X(ENCODER_NORM_B, "encoder.norm.bias") \
 	X(MTP_HIDDEN_NORM_W, \

@@ -49,7 +49,7 @@ int32_t short_conv_backward(struct builder *b, struct acts *a, int32_t dout)
 	again_norm1(b, a);
 	int32_t dconv = rows_backward(b, &out, dout, s->out, "conv out grad"), din = build_act(b, b->tokens, in.out);
 	struct op op = short_conv_op(b, OP_SHORT_CONV_GRAD);
-	struct view dw = gradient_of(b, b->layer, PARAM_SHORT_CONV_W, &accumulate);
+	struct view dw = gradient_or_scratch(b, PARAM_SHORT_CONV_W, &accumulate);
 	op.out_dtype = (uint8_t)b->written_grad;
 	op.flags |= accumulate ? OP_ACCUMULATE : 0;
 	build_with(b, op, view_of(s->in), weight_of(b, b->layer, PARAM_SHORT_CONV_W), view_of(dconv), view_of(din), dw);

@@ -203,7 +203,7 @@ static void gate_backward(struct builder *b, const struct ssm_acts *s, int32_t d
 {
 	bool accumulate = false;
 	struct op op = ssm_op(b, kinds_of(b)->gate_grad, "gated norm");
-	struct view dw = gradient_of(b, b->layer, PARAM_SSM_NORM_W, &accumulate);
+	struct view dw = gradient_or_scratch(b, PARAM_SSM_NORM_W, &accumulate);
 	writes_weights(b, &op, accumulate);
 	build_with(b, op, view_of(dgated), view_of(s->y), view_of(gates_of(b, s)),
 		weight_of(b, b->layer, PARAM_SSM_NORM_W), view_of(s->sigma), view_of(dy), view_of(dz), dw);
@@ -226,7 +226,7 @@ static void scan_backward(struct builder *b, struct ssm_acts *s, int32_t dy, int
 	const enum param_kind heads = kinds_of(b)->heads;
 	int32_t xbc = s->xbc != NONE ? s->xbc : convolve_again(b, s);
 	struct op op = ssm_op(b, kinds_of(b)->scan_grad, "scan");
-	struct view dheads = gradient_of(b, b->layer, heads, &accumulate);
+	struct view dheads = gradient_or_scratch(b, heads, &accumulate);
 	writes_weights(b, &op, accumulate);
 	const struct view w = weight_of(b, b->layer, heads), states = view_of(states_of(b));
 	if (is_kda(b))
@@ -243,8 +243,8 @@ static void conv_backward(struct builder *b, const struct ssm_acts *s, int32_t d
 {
 	bool accumulate = false, same = false;
 	struct op op = ssm_op(b, OP_SSM_CONV_GRAD, "conv");
-	struct view dw = gradient_of(b, b->layer, PARAM_SSM_CONV_W, &accumulate),
-		    db = gradient_of(b, b->layer, PARAM_SSM_CONV_B, &same);
+	struct view dw = gradient_or_scratch(b, PARAM_SSM_CONV_W, &accumulate),
+		    db = gradient_or_scratch(b, PARAM_SSM_CONV_B, &same);
 	writes_weights(b, &op, accumulate);
 	build_with(b, op, view_of(s->in), weight_of(b, b->layer, PARAM_SSM_CONV_W),
 		weight_of(b, b->layer, PARAM_SSM_CONV_B), view_of(dxbc), view_of(din), dw, db);

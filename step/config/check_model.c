@@ -126,9 +126,9 @@ static enum status check_pattern(const struct config *c, struct error *e)
 		if (!key_equal(k, c, &defaults))
 			return config_error_key(c, ids[i], e, "not used with layer_pattern");
 	}
-	if (m->lora_rank > 0 || m->freeze != FREEZE_NONE)
-		return config_error_key(c, m->lora_rank > 0 ? KEY_train_lora_rank : KEY_train_freeze, e,
-			"not modelled yet with layer_pattern (accepted: %s)", m->lora_rank > 0 ? "0" : "none");
+	if (m->freeze != FREEZE_NONE && m->freeze != FREEZE_EMBEDDING)
+		return config_error_key(c, KEY_train_freeze, e,
+			"not modelled yet with layer_pattern (accepted: none, embedding)");
 	return ST_OK;
 }
 
@@ -304,9 +304,9 @@ static enum status check_norms(const struct config *c, struct error *e)
 	if (m->attention_gate && m->kv_lora_rank > 0)
 		return config_error_key(c, KEY_model_attention_gate, e,
 			"not modelled yet with kv_lora_rank (accepted: false)");
-	if (m->attention_gate && (m->encoder_layers > 0 || m->lora_rank > 0))
-		return config_error_key(c, KEY_model_attention_gate, e, "not modelled yet with %s (accepted: false)",
-			m->lora_rank > 0 ? "adapters" : "encoder_layers");
+	if (m->attention_gate && m->encoder_layers > 0)
+		return config_error_key(c, KEY_model_attention_gate, e,
+			"not modelled yet with encoder_layers (accepted: false)");
 	if (m->qk_norm == QK_NORM_FULL && c->parallel.tensor > 1)
 		return config_error(c, KEY_parallel_tensor, e,
 			"%" PRId64 " is not modelled yet with qk_norm full, a norm over the heads of all ranks "
@@ -327,9 +327,9 @@ static enum status check_trained(const struct config *c, struct error *e)
 			"not used with lora_rank, which trains the adapters alone");
 	if (m->lora_rank == 0 && dtype_is_quantized(c->train.lora_base))
 		return config_error_key(c, KEY_train_lora_base, e, "not used without lora_rank");
-	if (m->lora_rank > 0 && m->kv_lora_rank > 0)
-		return config_error_key(c, KEY_train_lora_rank, e,
-			"not modelled yet with latent attention (accepted: 0)");
+	if (m->lora_rank > 0 && model_lora_parameters(m) == 0)
+		return config_error_key(c, KEY_train_lora_targets, e,
+			"no layer of layer_pattern has a product with such an adapter (accepted: all)");
 	if (m->lora_rank > 0 && m->experts > 0 && m->lora_targets == LORA_ALL)
 		return config_error_key(c, KEY_train_lora_targets, e,
 			"adapters of experts are not modelled yet (accepted: attention, qkv)");

@@ -68,6 +68,9 @@ for ranks in 1 2; do
 	train $ranks "${latent[@]}" "${tensor[@]}"
 	train $ranks "${latent[@]}" model.q_lora_rank=0 model.norm=layernorm train.micro_batch=2 "${tensor[@]}"
 	train $ranks "${latent[@]}" train.recompute=selective train.recompute_modules=mla_up_proj "${tensor[@]}"
+	train $ranks "${latent[@]}" train.lora_rank=4 "${tensor[@]}"
+	train $ranks "${latent[@]}" model.q_lora_rank=0 train.lora_rank=4 train.lora_targets=qkv train.recompute=selective \
+		train.recompute_modules=mla_up_proj "${tensor[@]}"
 	train $ranks "${latent[@]}" model.rope_head_dim=0 train.recompute=full train.fused=false
 	train $ranks "${llama[@]}" model.attention_sinks=true model.sliding_window=8 model.global_attention_every=2 \
 		"${tensor[@]}"
@@ -200,11 +203,21 @@ kimi=("${mamba[@]}" 'model.layer_pattern=K-K-K-*-' model.layers=8 model.kv_lora_
 train 1 "${kimi[@]}"
 train 2 "${kimi[@]}" parallel.tensor=2 parallel.sequence_parallel=true
 train 4 "${kimi[@]}" parallel.strategy=fsdp parallel.bucket_mb=25
+# Adapters of hybrids, whose own parameters are frozen.
+train 1 "${delta[@]}" 'model.layer_pattern=G*-G' model.layers=4 train.lora_rank=4 train.recompute=full
+train 2 "${delta[@]}" 'model.layer_pattern=G-G*' model.layers=4 train.lora_rank=4 parallel.tensor=2 \
+	parallel.sequence_parallel=true
+train 1 "${delta[@]}" 'model.layer_pattern=K*-K' model.layers=4 train.lora_rank=4 train.fused=false
+train 2 "${mamba[@]}" 'model.layer_pattern=MM*-' model.layers=4 train.lora_rank=4 parallel.strategy=zero2
+train 1 "${delta[@]}" 'model.layer_pattern=P*P-' model.layers=4 train.lora_rank=4 train.lora_targets=attention
+train 2 "${delta[@]}" 'model.layer_pattern=G-G*' model.layers=4 train.freeze=embedding
 short=(model.ssm_conv=3 model.norm=rmsnorm model.bias=false)
 train 1 "${short[@]}" model.layer_pattern=C- train.micro_batch=2
 train 2 "${short[@]}" 'model.layer_pattern=C-C*' model.layers=4 parallel.tensor=2 parallel.sequence_parallel=true
 train 4 "${short[@]}" 'model.layer_pattern=C-C*' model.layers=4 parallel.strategy=fsdp parallel.bucket_mb=25 \
 	train.recompute=full
+
+train 2 "${short[@]}" 'model.layer_pattern=C-C*' model.layers=4 train.lora_rank=4 parallel.tensor=2
 
 # Moments in 8 bits, of whole buckets with tensors that stay in 32, and of flat parts.
 # No biases: their gradients, zero but for rounding, would have steps as large as all others.

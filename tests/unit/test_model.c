@@ -279,6 +279,28 @@ static void test_bias_switches(void)
 	CU_ASSERT_EQUAL(model_parameters(&m), 88 + 40 + (32 + 192 + 24 + 64 + 8 + 256 + 32 + 256 + 8));
 }
 
+/* Adapters of rank 2 of the products of latent attention, of a delta rule, and of attention's gate. */
+static void test_adapters_of_others(void)
+{
+	struct model m = loaded("model: {layers: 1, hidden: 8, heads: 2, vocab: 11, seq_len: 5, kv_lora_rank: 6, "
+				"q_lora_rank: 4, head_dim: 6, rope_head_dim: 2, v_head_dim: 3, position: rope, "
+				"norm: rmsnorm, bias: false, ffn_hidden: 16, mlp: gelu}");
+	m.lora_rank = 2;
+	m.lora_targets = LORA_QKV; /* down: 8 to 4, 8 to 8; up: 4 to 12, 6 to 14 */
+	CU_ASSERT_EQUAL(model_lora_parameters(&m), 2 * (8 + 4 + 8 + 8 + 4 + 12 + 6 + 14));
+	m.lora_targets = LORA_ATTENTION; /* and 6 to 8 */
+	CU_ASSERT_EQUAL(model_trained_parameters(&m), 2 * (8 + 4 + 8 + 8 + 4 + 12 + 6 + 14 + 6 + 8));
+	m = loaded("model: {layers: 3, hidden: 8, heads: 2, vocab: 11, seq_len: 5, layer_pattern: 'G*C', "
+		   "attention_gate: true, position: none, norm: rmsnorm, bias: false, ssm_groups: 1, ssm_state: 4, "
+		   "ssm_heads: 2, ssm_head_dim: 3}");
+	m.lora_rank = 2;
+	const int64_t attention = 8 + 24 + 8 + 8 + 8 + 8, delta = 8 + (2 * 6 + 2 * 4 + 2 * 2) + 6 + 8,
+		      shorts = 8 + 24 + 16;
+	CU_ASSERT_EQUAL((int64_t)model_lora_parameters(&m), 2 * (attention + delta + shorts));
+	m.lora_targets = LORA_ATTENTION;
+	CU_ASSERT_EQUAL((int64_t)model_lora_parameters(&m), 2 * attention);
+}
+
 /* Llama 2 7B with adapters of rank 16: 16 x (in + out) for each of the products that NeMo has. */
 static void test_adapters(void)
 {
@@ -457,7 +479,8 @@ UNIT_MAIN("model", {"published counts", test_published_counts}, {"MPT by length"
 	{"order of a GPT", test_order_of_gpt}, {"order of a BERT", test_order_of_bert},
 	{"patches and classes", test_vit}, {"diffusion", test_dit}, {"further tokens", test_further_tokens},
 	{"rows that a head sees", test_predictions}, {"order of a Llama", test_order_of_llama},
-	{"bias switches", test_bias_switches}, {"adapters", test_adapters}, {"experts", test_experts},
-	{"capacity", test_capacity}, {"tensor-parallel parts", test_tensor_parts},
-	{"shared heads of keys", test_shared_kv_heads}, {"padded vocabulary", test_padded_vocabulary},
-	{"FLOP a token", test_flop}, {"the order of layers", test_layer_order})
+	{"bias switches", test_bias_switches}, {"adapters", test_adapters},
+	{"adapters of others", test_adapters_of_others}, {"experts", test_experts}, {"capacity", test_capacity},
+	{"tensor-parallel parts", test_tensor_parts}, {"shared heads of keys", test_shared_kv_heads},
+	{"padded vocabulary", test_padded_vocabulary}, {"FLOP a token", test_flop},
+	{"the order of layers", test_layer_order})
