@@ -273,6 +273,8 @@ static enum status write_train(const struct csv *t, size_t row, const struct fra
 	write_more(&attention, out);
 	if (optimizer.value)
 		fprintf(out, "  optimizer: %s\n", optimizer.value);
+	if (f->waits)
+		fputs("  sync_every: 1\n", out);
 	if (*csv_get(t, row, "optimizer_bits"))
 		fprintf(out, "  optimizer_bits: %s\n", csv_get(t, row, "optimizer_bits"));
 	else

@@ -40,6 +40,7 @@ static void test_words(void)
 		{"DeepSpeed ZeRO-3", "deepspeed"},
 		{"PyTorch DDP, compiled model", "pytorch-ddp-model"},
 		{"PyTorch DDP, compiled", "pytorch-ddp"},
+		{"HF Trainer, torch.compile", "pytorch-ddp-model"},
 		{"Colossal-AI", "deepspeed"},
 		{"ColossalAI 0.3", "deepspeed"},
 		{"MiCS", "deepspeed"},
@@ -104,6 +105,10 @@ static void test_blanks(void)
 	const struct framework *f = framework_of(&known, "PyTorch FSDP1 + compile");
 	CU_ASSERT_PTR_NOT_NULL_FATAL(f);
 	CU_ASSERT_TRUE(f->reduces_narrow && !f->bias);
+	CU_ASSERT_FALSE(f->waits);
+	f = framework_of(&known, "HF Trainer, Liger, FSDP1, eager");
+	CU_ASSERT_PTR_NOT_NULL_FATAL(f);
+	CU_ASSERT_TRUE(f->waits && f->reduces_narrow);
 	CU_ASSERT_STRING_EQUAL(f->attention, "flash");
 	f = framework_of(&known, "Megatron-Core MoE");
 	CU_ASSERT_PTR_NOT_NULL_FATAL(f);
