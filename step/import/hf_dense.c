@@ -282,6 +282,13 @@ void hf_type_glm(struct hf_reader *r, struct model *m)
 	m->qkv_bias = hf_bool(r, "attention_bias", true);
 }
 
+/* GLM-OCR's language model: GLM-4's, without biases. */
+void hf_type_glm_ocr(struct hf_reader *r, struct model *m)
+{
+	hf_read_llama_like(r, m);
+	m->branch_norm = BRANCH_NORM_SANDWICH;
+}
+
 void hf_type_glm4(struct hf_reader *r, struct model *m)
 {
 	hf_read_llama_like(r, m);

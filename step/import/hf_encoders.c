@@ -110,6 +110,39 @@ void hf_type_esm(struct hf_reader *r, struct model *m)
 	m->max_positions = 0;
 }
 
+/* GTE: BERT with rope and gated MLPs, of which the products before the gate have no bias; they are counted with one. */
+void hf_type_gte(struct hf_reader *r, struct model *m)
+{
+	hf_type_bert(r, m);
+	m->type_vocab = hf_get(r, "type_vocab_size") ? hf_whole(r, "type_vocab_size", KEY_model_type_vocab) : 1;
+	m->position = POS_ROPE;
+	m->max_positions = 0;
+	m->mlp = hf_activation(r, "hidden_act", "gelu", true);
+}
+
+/* Nomic BERT, under GPT-2's names or BERT's. */
+void hf_type_nomic_bert(struct hf_reader *r, struct model *m)
+{
+	const bool own = hf_get(r, "n_embd");
+	m->layers = hf_int(r, own ? "n_layer" : "num_hidden_layers", KEY_model_layers, 12);
+	m->hidden = hf_int(r, own ? "n_embd" : "hidden_size", KEY_model_hidden, 768);
+	m->heads = m->kv_heads = hf_int(r, own ? "n_head" : "num_attention_heads", KEY_model_heads, 12);
+	m->head_dim = hf_head_dim_of(r, m, own ? "n_embd" : "hidden_size");
+	m->ffn_hidden = hf_int(r, own ? "n_inner" : "intermediate_size", KEY_model_ffn_hidden, 3072);
+	m->vocab = hf_int(r, "vocab_size", KEY_model_vocab, 30528);
+	hf_read_positions(r, m, own ? "n_positions" : "max_position_embeddings", 2048);
+	m->type_vocab = hf_int(r, "type_vocab_size", KEY_model_type_vocab, 2);
+	m->position = POS_ROPE;
+	m->causal = m->final_norm = false;
+	m->mlp = own ? MLP_SWIGLU : hf_activation(r, "hidden_act", "silu", true);
+	m->norm = NORM_LAYERNORM;
+	m->post_norm = m->embedding_norm = m->tied_embeddings = true;
+	read_heads(r, m);
+	m->head_bias = m->lm_head;
+	if (hf_bool(r, "prenorm", false))
+		hf_fail(r, "prenorm", "true cannot be described");
+}
+
 /* EuroBERT: Llama without a causal mask. */
 void hf_type_eurobert(struct hf_reader *r, struct model *m)
 {

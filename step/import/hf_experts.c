@@ -89,9 +89,10 @@ static void read_groups(struct hf_reader *r, struct model *m)
 /* Shared experts, dense layers first, as DeepSeek names them. */
 static void read_deepseek_experts(struct hf_reader *r, struct model *m)
 {
-	read_experts(r, m, "n_routed_experts", 0, 8, "moe_intermediate_size");
-	m->shared_experts = hf_get(r, "n_shared_experts") ? hf_int(r, "n_shared_experts", KEY_model_shared_experts, 0)
-	                                                  : 0;
+	const char *shared = hf_get(r, "num_shared_experts") ? "num_shared_experts" : "n_shared_experts";
+	read_experts(r, m, hf_get(r, "num_experts") ? "num_experts" : "n_routed_experts", 0, 8,
+		"moe_intermediate_size"); /* Sarvam's own names are the first ones */
+	m->shared_experts = hf_get(r, shared) ? hf_int(r, shared, KEY_model_shared_experts, 0) : 0;
 	m->first_dense_layers = hf_get(r, "first_k_dense_replace")
 	                                ? hf_int(r, "first_k_dense_replace", KEY_model_first_dense_layers, 0)
 	                                : 0;
@@ -227,6 +228,14 @@ void hf_type_mellum(struct hf_reader *r, struct model *m)
 	read_first_dense(r, m, 0);
 	if (!r->st && hf_get(r, "layer_types"))
 		hf_read_listed_window(r, m);
+}
+
+/* Sarvam 30B: GLM-4.5's blocks, with norms of queries and keys. */
+void hf_type_sarvam_moe(struct hf_reader *r, struct model *m)
+{
+	hf_type_glm4_moe(r, m);
+	m->qkv_bias = hf_bool(r, hf_get(r, "use_qkv_bias") ? "use_qkv_bias" : "attention_bias", false);
+	m->qk_norm = hf_bool(r, "use_qk_norm", true) ? QK_NORM_HEAD : QK_NORM_NONE;
 }
 
 void hf_type_llama4(struct hf_reader *outer, struct model *m)

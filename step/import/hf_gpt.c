@@ -195,6 +195,24 @@ void hf_type_openai_gpt(struct hf_reader *r, struct model *m)
 	m->final_norm = false;
 }
 
+/* XGLM: positions are sines. */
+void hf_type_xglm(struct hf_reader *r, struct model *m)
+{
+	m->layers = hf_int(r, "num_layers", KEY_model_layers, 24);
+	m->hidden = hf_int(r, "d_model", KEY_model_hidden, 1024);
+	m->heads = m->kv_heads = hf_int(r, "attention_heads", KEY_model_heads, 16);
+	m->head_dim = hf_head_dim_of(r, m, "d_model");
+	m->ffn_hidden = hf_int(r, "ffn_dim", KEY_model_ffn_hidden, 4096);
+	m->vocab = hf_int(r, "vocab_size", KEY_model_vocab, 256008);
+	hf_read_positions(r, m, "max_position_embeddings", 2048);
+	m->position = POS_SINCOS;
+	m->max_positions = m->seq_len;
+	m->norm = NORM_LAYERNORM;
+	m->mlp = hf_activation(r, "activation_function", "gelu", false);
+	hf_set_bias(m, true, true);
+	m->tied_embeddings = hf_bool(r, "tie_word_embeddings", true);
+}
+
 /* BioGPT: GPT-2 under BERT's names. */
 void hf_type_biogpt(struct hf_reader *r, struct model *m)
 {

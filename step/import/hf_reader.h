@@ -229,7 +229,15 @@ void hf_read_no_rope(struct hf_reader *r, struct model *m, int64_t every);
 	X("marian", marian) \
 	X("pegasus", pegasus) \
 	X("m2m_100", pegasus) \
-	X("blenderbot", blenderbot)
+	X("blenderbot", blenderbot) \
+	X("gte", gte) \
+	X("new", gte) \
+	X("nomic_bert", nomic_bert) \
+	X("xglm", xglm) \
+	X("phi3_v", phi4_multimodal) \
+	X("glm_ocr_text", glm_ocr) \
+	X("sarvam_moe", sarvam_moe) \
+	X("sarvam_mla", deepseek)
 
 typedef void hf_type_fn(struct hf_reader *r, struct model *m);
 #define HF_TYPE_FN(name, fn) hf_type_fn hf_type_##fn;
@@ -302,6 +310,22 @@ HF_TYPES(HF_TYPE_FN)
 	X("siglip2", "two towers and a loss between them", "vit") \
 	X("blip", "a tower of pictures that text attends to", "vit") \
 	X("blip-2", "queries between a tower of pictures and a language model", "vit") \
+	X("layoutlm", "places of words on a page", "bert") \
+	X("layoutlmv2", "places of words on a page", "bert") \
+	X("layoutlmv3", "places of words on a page, and a tower of pictures", "bert") \
+	X("ernie4_5_vl_moe", "experts of text beside those of pictures", "ernie4_5_moe") \
+	X("ernie4_5_vl_moe_text", "experts of text beside those of pictures", "ernie4_5_moe") \
+	X("ernie4_5_moe_vl", "experts of text beside those of pictures", "ernie4_5_moe") \
+	X("t5gemma", "Gemma's attention in an encoder and a decoder", "t5") \
+	X("led", "windows of an encoder before a decoder", "bart") \
+	X("cohere2_moe", "experts beside attention, behind one norm", "cohere2") \
+	X("laguna", "windows with other heads than full attention", "afmoe") \
+	X("trocr", "a tower of pictures before a decoder", "whisper") \
+	X("vision-encoder-decoder", "a tower of pictures before a decoder", "whisper") \
+	X("seamless_m4t_v2", "several stacks of sound and text", "whisper") \
+	X("speecht5", "convolutions of sound before and behind its layers", "whisper") \
+	X("vits", "flows and convolutions of sound", "whisper") \
+	X("videomae", "an encoder of some patches before a decoder of all", "vit") \
 	X("florence2", "a tower of pictures before an encoder", "bart")
 
 /* Fills the model of a type that transformers builds. ST_INPUT: an unknown type, with those that are known. */

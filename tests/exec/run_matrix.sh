@@ -112,6 +112,7 @@ for ranks in 1 2; do
 	train $ranks "${heads[@]}" parallel.tensor=$ranks
 	train $ranks "${heads[@]}" model.mlp=geglu model.position=rope parallel.tensor=$ranks # ModernBERT, ESM-2
 	train $ranks "${heads[@]}" model.mlp=swiglu train.recompute=full
+	train $ranks model.position=sincos parallel.tensor=$ranks # XGLM
 	train $ranks "${heads[@]}" model.lm_head=false model.predictions=0 model.head_transform=false \
 		model.head_bias=false model.post_norm=true model.final_norm=false
 	train $ranks "${vit[@]}" parallel.tensor=$ranks
