@@ -195,11 +195,9 @@ static bool stages_differ(const struct evaluator *v)
 	       p->pipeline > CONFIG_MAX_STAGES /* of a walk */;
 }
 
-bool evaluator_folds(struct evaluator *v, const struct config *c)
+bool evaluator_folds(const struct evaluator *v)
 {
-	if (c != &v->plan)
-		v->plan = *c;
-	evaluator_know(v);
+	const struct config *c = &v->plan;
 	const bool links = v->m->nodes * v->m->devices_per_node > 1; /* pieces are measured on two stages */
 	const bool groups = c->parallel.shard < c->parallel.data &&
 	                    !strategy_has(c->parallel.strategy, STRATEGY_UNITS); /* of zero1: no piece has them */
@@ -274,7 +272,8 @@ enum status evaluate_plan(struct evaluator *v, const struct config *c, int64_t r
 	if (st)
 		return st == ST_INPUT ? ST_OK : error_set(e, st, "%s", wrong.text);
 	out->legal = true;
-	const bool may = evaluator_folds(v, &v->plan);
+	evaluator_know(v);
+	const bool may = evaluator_folds(v);
 	if (may)
 		st = v->plan.parallel.pipeline > 1 ? evaluate_pipeline(v, out, e) : evaluate_flat(v, out, e);
 	if (st || out->folded || (may && !out->fits))

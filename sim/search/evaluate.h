@@ -50,7 +50,4 @@ void evaluator_only_fold(struct evaluator *v);
  * place of a lower bound. It takes some hundred times as long. */
 void evaluator_exact_memory(struct evaluator *v);
 
-/* Returns false where a resolved config is sure to be predicted. */
-bool evaluator_folds(struct evaluator *v, const struct config *c);
-
 #endif

@@ -78,6 +78,9 @@ const void *evaluator_find_config(struct evaluator *v, piece_measure *measure, s
 /* Finds what follows from the model of v->plan, if that is another one than before. */
 void evaluator_know(struct evaluator *v);
 
+/* Returns false where v->plan is sure to be predicted. */
+bool evaluator_folds(const struct evaluator *v);
+
 /* ---- short programs and their pieces (sim/search/pieces.c) ---- */
 
 #define S_PER_PS 1e-12

@@ -386,6 +386,7 @@ enum status lower_bound_of(struct evaluator *v, const struct config *c, struct p
 	*out = (struct plan_lower_bound){0};
 	v->plan = *c;
 	evaluator_know(v);
+	out->folds = evaluator_folds(v);
 	const struct layer_order o = v->order;
 	if (o.period == 0) /* nothing is bounded */
 		return ST_OK;

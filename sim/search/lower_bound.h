@@ -36,6 +36,7 @@
 
 struct plan_lower_bound {
 	double step_s, memory_B; /* memory_B: of one rank of the first stage */
+	bool folds;              /* false: the plan is sure to be predicted, not put together from pieces */
 };
 
 /* Fills the bounds of a resolved config on the evaluator's machine; 0 for models whose layers do not repeat (struct

@@ -121,7 +121,7 @@ static enum status bound_all(struct search_state *state, struct search_counts *c
 		st = lower_bound_of(v, config, &bound, e);
 		shape.lower_bound_s = bound.step_s;
 		shape.lower_bound_B = bound.memory_B;
-		shape.blocks = evaluator_folds(v, config) ? 0 : fold_blocks(config) * (double)n;
+		shape.blocks = bound.folds ? 0 : fold_blocks(config) * (double)n;
 		s->shapes.at[legal] = shape;
 		state->order[legal] = (uint32_t)legal;
 		legal++;
