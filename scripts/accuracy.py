@@ -354,6 +354,14 @@ these limits again.
 | all-gather of 32 to 512 MiB on ten full H100 hosts | 15 to 40 %% too fast |
 | nanotron's pipelines that stall | see below |
 
+On JUPITER 32B takes half a second a step more than predicted, on 256 hosts as on 1,024. Before
+Blackwell Megatron wants `CUDA_DEVICE_MAX_CONNECTIONS=1` for tensor and context ranks, and users
+report that gradients and weights then overlap nothing (NVIDIA/Megatron-LM issues 827 and 1468).
+With all kernels in one queue, each begun before the next, 9 of 18 sources on Megatron were better:
+OpenEuroLLM 12 in place of 14 %% off, Nemotron-4 15B 15 in place of 25, MLPerf 3.1 0.4 in place of
+4.0. 9 were worse, MoE Parallel Folding most: 18 in place of 10. Left out: Megatron does not issue
+gathers in the order that the program has.
+
 The Lucie runs launch each kernel only when the one before has ended (`train.launch_blocking`).
 About 1 to 3 s a step are missing on several hosts. A quarter of the network's rate would give that,
 with a mean error of 8 in place of 21 %%. Their script loads no NCCL plug-in for Omni-Path;

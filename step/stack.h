@@ -145,6 +145,9 @@ struct stack {
 	bool repeated_data;         /* the same of data.repeated_token */
 	bool autocast; /* no habit: config_resolve sets it where PyTorch's autocast casts fp32 weights for each product
 	                */
+	bool softmax_masked_only; /* fused softmax over stored scores wants a causal model or a mask (apex's
+	                             FusedScaleMaskSoftmax) */
+	bool softmax_apart;       /* no habit: config_resolve sets it where pictures have neither */
 	bool recompute_last_gemm; /* a recomputed block runs its last product and that one's reduction again (Megatron's
 	                             and PyTorch's reentrant checkpointing call the whole forward function), which the
 	                             early stop of non-reentrant torch.utils.checkpoint leaves out */

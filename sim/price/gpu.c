@@ -115,10 +115,14 @@ static double saved_B(const struct op *op)
 }
 
 /* Returns the traffic of softmax over stored scores. Autocast runs it in fp32 (PyTorch, aten/src/ATen/autocast_mode.h:
- * AT_FORALL_FP32_SET_OPT_DTYPE), between casts of what it reads and writes from and to the products' format. */
+ * AT_FORALL_FP32_SET_OPT_DTYPE), between casts of what it reads and writes from and to the products' format. Without
+ * its fused kernel Megatron casts to fp32, scales, takes the softmax and casts back, a kernel each, and so in the
+ * backward pass (apex/transformer/functional/fused_softmax.py, forward_torch_softmax). */
 static double softmax_B(const struct op *op, double counted_B, const struct stack *s)
 {
 	const double wider = dtype_bytes(DT_FP32) / dtype_bytes((enum dtype)op->dtype);
+	if (s->softmax_apart)
+		return wider * counted_B + 2 * (1 + 2 * wider) * op_write_B(op);
 	return s->autocast ? counted_B * (wider * s->elementwise_passes + 1 + wider)
 	                   : counted_B * s->elementwise_passes;
 }

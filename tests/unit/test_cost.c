@@ -57,6 +57,13 @@ static void test_roofline(void)
 	program.config.stack.autocast = true;
 	NEAR(cost(&m, softmax).alone_s, KERNEL_S + (6 + 24 + 6) * 8 * 16 * 1024.0 * 1024 / 1.8e12);
 	program.config.stack = stack_default();
+	/* One by one: a cast to 4 bytes, scaling and softmax in 4 bytes, a cast back; backward softmax reads two. */
+	program.config.stack.elementwise_passes = 3;
+	program.config.stack.softmax_apart = true;
+	NEAR(cost(&m, softmax).alone_s, KERNEL_S + (6 + 8 + 8 + 6) * 8 * 16 * 1024.0 * 1024 / 1.8e12);
+	softmax.kind = OP_ATTN_SOFTMAX_GRAD;
+	NEAR(cost(&m, softmax).alone_s, KERNEL_S + (6 + 12 + 8 + 6) * 8 * 16 * 1024.0 * 1024 / 1.8e12);
+	program.config.stack = stack_default();
 
 	CU_ASSERT_EQUAL(cost(&m, gemm(DT_BF16, 64, 64, 64)).bound, BOUND_LATENCY); /* shorter than its launch */
 }
