@@ -6,11 +6,13 @@
 #include <sys/stat.h>
 
 #include "base/array.h"
+#include "base/log.h"
 #include "base/memory_stream.h"
 #include "base/paths.h"
 #include "cli/compare.h"
 #include "cli/machine.h"
 #include "step/config/keys.h"
+#include "step/import/import.h"
 #include "step/strategy.h"
 #include "topology/machine.h"
 
@@ -45,9 +47,15 @@ static void quote(char *out, size_t size, const char *text)
 enum status starter_find_model(const char *name, bool *file, char found[PATH_MAX_LEN], struct error *e)
 {
 	struct stat at;
-	char path[PATH_MAX_LEN];
+	char path[PATH_MAX_LEN], preset[KEY_VALUE_MAX];
 	const bool exists = stat(name, &at) == 0, folder = exists && S_ISDIR(at.st_mode);
 	const char *ending = strrchr(name, '.');
+	if (!exists && strchr(name, '/') && hub_value(name, KEY_model_preset, preset)) {
+		log_note("--model %s: the preset %s is taken, whose page this is", name, preset);
+		*file = false;
+		snprintf(found, PATH_MAX_LEN, "%s", preset);
+		return ST_OK;
+	}
 	*file = exists || strchr(name, '/') || (ending && strcmp(ending, ".json") == 0);
 	if (!*file) {
 		snprintf(found, PATH_MAX_LEN, "%.4000s", name);

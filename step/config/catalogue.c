@@ -7,6 +7,7 @@
 #include "base/sourced.h"
 #include "base/suggest.h"
 #include "step/config/keys.h"
+#include "step/import/import.h"
 #include "step/framework.h"
 
 /* The entries that a file of a folder may have besides its mapping of keys. */
@@ -34,7 +35,11 @@ static enum status find_file(const struct folder *f, const char *name, const cha
 	bool found = false;
 	for (size_t i = 0; i < n && !found; i++)
 		found = strcmp(names[i], name) == 0;
-	if (!found) {
+	char preset[KEY_VALUE_MAX];
+	if (!found && strcmp(f->kind, "models") == 0 && hub_value(name, KEY_model_preset, preset)) {
+		st = error_set(e, ST_INPUT, "%s: unknown %s \"%.60s\" (nearest: %s, whose page this is)", where,
+			f->what, name, preset);
+	} else if (!found) {
 		char lister[64];
 		snprintf(lister, sizeof lister, "list %s", f->kind);
 		st = error_set(e, ST_INPUT, "%s: unknown %s \"%.60s\"%s", where, f->what, name,

@@ -341,3 +341,9 @@ A Hugging Face config.json is of no framework, and is taken as it is.
     >  "intermediate_size": 256, "vocab_size": 512, "max_position_embeddings": 64}' >config.json
     > stepsim predict config.json --set cluster.system=dgx-h100 -q | sed -n 3p
     llama (459 k parameters), ddp on 8 ranks (dp 8), bf16
+
+The name of a preset's page on the hub is that preset.
+
+    $ stepsim predict --model Qwen/Qwen3-0.6B-Base --system dgx-h100 2>&1 | sed -n '1p;4p'
+    stepsim: --model Qwen/Qwen3-0.6B-Base: the preset qwen3-0.6b is taken, whose page this is
+    qwen3-0.6b (596 M parameters), fsdp on 8 ranks (dp 8), bf16
