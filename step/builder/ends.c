@@ -126,6 +126,8 @@ struct view build_table_gradient(struct builder *b, enum param_kind k, bool clea
 
 void embed_tokens_grad(struct builder *b, struct view tokens, int32_t dx, bool begun, bool done)
 {
+	if (!trained_of(b, NONE, PARAM_TOKEN_EMBEDDING))
+		return;
 	int32_t dy = tp_gather(b, dx, "embedding grad");
 	struct view dw = build_table_gradient(b, PARAM_TOKEN_EMBEDDING, begun);
 	build_with(b, embedding_op(b, OP_EMBED_GRAD), tokens, view_of(dy), dw);
@@ -157,8 +159,6 @@ void embedding_backward(struct builder *b, int32_t dx)
 		frames_backward(b, dx);
 		return;
 	}
-	if (!trained_of(b, NONE, PARAM_TOKEN_EMBEDDING))
-		return;
 	/* The decoder's tokens come before the encoder's, which complete the gradient. */
 	const bool begun = (model_table_ends(b->m) && b->has_head) || b->encodes,
 		   more = b->m->encoder_layers > 0 && !b->encodes && b->m->input == INPUT_TOKENS;

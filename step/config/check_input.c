@@ -66,8 +66,7 @@ static enum status check_heads_of_loss(const struct config *c, struct error *e)
 static enum status check_further(const struct config *c, struct error *e)
 {
 	static const enum key_id ids[] = {KEY_model_predictions, KEY_model_head_transform, KEY_model_head_bias,
-		KEY_model_classes, KEY_model_pooler, KEY_model_encoder_layers, KEY_model_layer_pattern,
-		KEY_train_lora_rank, KEY_train_freeze};
+		KEY_model_classes, KEY_model_pooler, KEY_model_encoder_layers, KEY_model_layer_pattern};
 	const struct model *m = &c->model;
 	char names[STRATEGY_NAMES];
 	if (m->mtp_layers == 0)

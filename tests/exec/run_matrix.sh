@@ -102,6 +102,9 @@ mtp=(model.tied_embeddings=false model.mtp_layers=1)
 train 1 "${mtp[@]}" train.recompute=full
 train 2 "${mtp[@]}" parallel.tensor=2 parallel.sequence_parallel=true
 train 2 "${mtp[@]}" parallel.pipeline=2
+train 1 "${mtp[@]}" train.lora_rank=4
+train 2 "${mtp[@]}" train.lora_rank=4 parallel.pipeline=2
+train 2 "${mtp[@]}" train.freeze=embedding parallel.pipeline=2
 train 2 "${mtp[@]}" model.mtp_layers=2 parallel.strategy=zero2 model.norm=rmsnorm model.bias=false
 dit=("${vit[@]:0:2}" model.input=patches model.image_size=8 model.patch_size=2 model.channels=2 model.position=sincos
 	model.adaptive_norm=true model.timestep_features=16 model.condition_classes=11 model.output_channels=1)
