@@ -453,7 +453,8 @@ static bool writes_model(const struct import_table *t)
 {
 	for (size_t i = 0; i < t->rows.n; i++) {
 		const struct import_row *r = &t->rows.at[i];
-		if (!r->no_export && !r->hub && !r->layout && (r->to == KEY_model_preset || r->to == KEY_model_layers))
+		if (!r->no_export && !r->hub && !r->layout && !r->list &&
+			(r->to == KEY_model_preset || r->to == KEY_model_layers))
 			return true;
 	}
 	return false;

@@ -248,6 +248,32 @@ static void next(struct reader *r)
 	}
 }
 
+/* Returns the length of what stands between this place and the quote that closes it, if it is one word whatever signs
+ * it has, as 'Et*2|(tt|)*22L', or a list, which may have blanks: "([0] * 3 + [1] * 58)"; 0: it is not. */
+static size_t quoted_length(const struct reader *r, const char *at, char quote)
+{
+	size_t n = 0;
+	const bool list = at < r->end && strchr("([", *at) && *at;
+	while (at + n < r->end && at[n] != quote && at[n] != '\n' && (list || !isspace((unsigned char)at[n])) &&
+		!strchr("$\"'", at[n]))
+		n++;
+	return at + n < r->end && at[n] == quote && n < WORD_MAX && strncmp(at, "--", 2) != 0 ? n : 0;
+}
+
+/* Returns the length of a list of numbers that begins here, "([0]*3+[1]*58)" or "[1,0,1]"; 0: there is none. */
+static size_t list_length(const struct reader *r)
+{
+	size_t n = 0;
+	int depth = 0;
+	for (; r->at + n < r->end && r->at[n] && strchr("([0123456789]),*+-", r->at[n]); n++) {
+		depth += (r->at[n] == '(' || r->at[n] == '[') - (r->at[n] == ')' || r->at[n] == ']');
+		if (depth < 0)
+			break;
+	}
+	const bool numbers = n > 2 && (r->at[1] == '[' || isdigit((unsigned char)r->at[1]));
+	return strchr("([", *r->at) && numbers && depth <= 0 && n < WORD_MAX ? n : 0;
+}
+
 /* Passes what separates words. Quotes do, too: "--fp8-format hybrid" in a list of flags is two words. The end of a line
  * ends a flag, unless a backslash stands before it. */
 static void skip(struct reader *r)
@@ -261,20 +287,15 @@ static void skip(struct reader *r)
 		}
 		if (!isspace((unsigned char)c) && !strchr("\"'\\()[];|&,", c))
 			return;
+		if (r->flag && list_length(r) > 0)
+			return;
 		if (strchr("\n;|&)", c) && !(c == '\n' && r->at > r->line_start && r->at[-1] == '\\'))
 			r->flag = r->list = NULL;
+		const bool value = r->flag && strchr("\"'", c) && quoted_length(r, r->at + 1, c) > 0;
 		next(r);
+		if (value)
+			return;
 	}
-}
-
-/* Returns the length of what stands between this place and the quote that closes it, if it is one word whatever signs
- * it has, as 'Et*2|(tt|)*22L'; 0: it is not. */
-static size_t quoted_length(const struct reader *r, const char *at, char quote)
-{
-	size_t n = 0;
-	while (at + n < r->end && at[n] != quote && !isspace((unsigned char)at[n]) && !strchr("$\"'", at[n]))
-		n++;
-	return at + n < r->end && at[n] == quote && n < WORD_MAX && strncmp(at, "--", 2) != 0 ? n : 0;
 }
 
 static size_t take_quoted(struct reader *r, char word[WORD_MAX], size_t n, size_t length)
@@ -291,7 +312,7 @@ static void read_word(struct reader *r, char word[WORD_MAX])
 	size_t n = 0;
 	int depth = 0;
 	const bool value = r->flag && r->at > r->line_start && strchr("\"'", r->at[-1]);
-	const size_t quoted = value ? quoted_length(r, r->at, r->at[-1]) : 0;
+	const size_t quoted = value ? quoted_length(r, r->at, r->at[-1]) : r->flag ? list_length(r) : 0;
 	if (quoted > 0) {
 		word[take_quoted(r, word, 0, quoted)] = '\0';
 		return;

@@ -51,6 +51,15 @@ enum status import_write(const struct import *im, FILE *out, struct error *e);
  * parallel.layers_per_stage cannot: writes the layers of each part, or for another key how many parts there are. */
 bool layout_value(const char *text, enum key_id key, char out[KEY_VALUE_MAX]);
 
+/* Returns whether such a layout has blocks of multi-token prediction in a part before the head's: here they stand with
+ * the head. */
+bool layout_moves(const char *text);
+
+/* step/import/lists.c: reads Megatron-LM's lists of layers. Key model.layer_pattern: the list of linear attention, and
+ * behind a blank that of experts; without the latter all layers have experts, or none. model.first_dense_layers and
+ * model.moe_layer_freq: the list of experts. False: it is no such list, or says what the key cannot. */
+bool list_value(const char *text, enum key_id key, bool all_experts, char out[KEY_VALUE_MAX]);
+
 /* step/import/hub.c: finds the preset of a model of Hugging Face's hub, by the pages that the sources in configs/models
  * name, and writes its name (key model.preset) or the value that it gives the key. False: there is none. */
 bool hub_value(const char *id, enum key_id key, char out[KEY_VALUE_MAX]);

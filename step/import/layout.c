@@ -4,8 +4,8 @@
  *   E   the embedding, first of all        t   a layer
  *   m   a block of multi-token prediction  L   the head and the loss, last of all
  *
- * Here embedding and head stand in the first and the last part, and blocks that predict further tokens before the head,
- * so a layout is taken where it has them there. */
+ * Here embedding and head stand in the first and the last part, and blocks that predict further tokens before the head:
+ * those of another part are moved there, which layout_moves says. */
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -95,12 +95,27 @@ static bool write_parts(const struct layout *l, char out[KEY_VALUE_MAX])
 	return n < KEY_VALUE_MAX;
 }
 
+bool layout_moves(const char *text)
+{
+	struct layout l = {.at = text, .parts = 1, .good = true};
+	sequence(&l, 0);
+	return l.good && l.mtp_part > 0 && l.mtp_part != l.parts;
+}
+
+/* Blocks that predict stand behind all layers. */
+static bool mtp_is_last(const struct layout *l)
+{
+	for (size_t i = l->mtp_part; l->mtp_part > 0 && i < l->parts; i++)
+		if (l->layers[i] > 0)
+			return false;
+	return true;
+}
+
 bool layout_value(const char *text, enum key_id key, char out[KEY_VALUE_MAX])
 {
 	struct layout l = {.at = text, .parts = 1, .good = true};
 	sequence(&l, 0);
-	if (!l.good || *l.at || l.parts < 2 || (l.head_part > 0 && l.head_part != l.parts) ||
-		(l.mtp_part > 0 && l.mtp_part != l.parts))
+	if (!l.good || *l.at || l.parts < 2 || (l.head_part > 0 && l.head_part != l.parts) || !mtp_is_last(&l))
 		return false;
 	if (key == KEY_parallel_layers_per_stage)
 		return write_parts(&l, out);

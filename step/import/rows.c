@@ -97,6 +97,8 @@ static enum outcome map(const struct import_row *r, const char *text, char out[K
 		return hub_value(text, r->to, out) ? GIVES : r->to == KEY_model_preset ? DIFFERS : UNKNOWN;
 	if (r->layout)
 		return layout_value(text, r->to, out) ? GIVES : DIFFERS;
+	if (r->list)
+		return list_value(text, r->to, r->all_experts, out) ? GIVES : DIFFERS;
 	for (size_t i = 0; r->values && i < r->values->n; i++) {
 		const struct ynode *v = r->values->child[i];
 		if (fnmatch(v->key, text, FNM_CASEFOLD) != 0)
@@ -297,7 +299,11 @@ static enum status take(struct import *im, const struct import_row *r, struct le
 		return ST_OK;
 	enum status st = ST_OK;
 	switch (convert(im, r, text, value)) {
-	case GIVES: st = give(im, r, l, value, e); break;
+	case GIVES:
+		st = give(im, r, l, value, e);
+		if (!st && r->layout && l->verdict == TAKEN && layout_moves(text))
+			leaf_judge(l, TAKEN, "with its blocks of multi-token prediction beside the head");
+		break;
 	case DROPS:
 		if (l->verdict != NOT_MODELLED || l->unmet == r->to)
 			leaf_judge(l, NO_EFFECT, "as without it");

@@ -74,7 +74,9 @@ static enum status read_row(const struct ynode *n, struct import_table *t, struc
 		if ((st = ynode_string(r.values, &hub, e)))
 			return st;
 		r.layout = strcmp(hub, "layout") == 0;
-		r.hub = !r.layout;
+		r.all_experts = strcmp(hub, "list_with_experts") == 0;
+		r.list = r.all_experts || strcmp(hub, "list") == 0;
+		r.hub = !r.layout && !r.list;
 		r.values = NULL;
 	}
 	r.when = ynode_get(n, "when");

@@ -21,7 +21,8 @@ static const char *const seeds[] = {
 	"[compile]\nenable = true\ncomponents = [\"model\", \"loss\"]\n",
 	"#!/bin/bash\nTP=${TP:-2}\nN=$(( $TP * 8 / 2 ))\nARGS=(\n  --num-layers 12 --hidden-size 768\n"
 	"  --num-attention-heads=12 # heads\n  \"--fp8-format hybrid\"\n)\n"
-	"torchrun --nproc_per_node 8 x.py ${ARGS[@]} \\\n"
+	"L=\"([1]*2+[0])*4\"\ntorchrun --nproc_per_node 8 x.py ${ARGS[@]} --linear-attention-freq $L --num-experts 4 \\\n"
+	"  --moe-layer-freq '([0]*1 + [1]*(12-1))' --pipeline-model-parallel-layout \"Et|(tt|)*2m|L\" \\\n"
 	"  --tensor-model-parallel-size $TP --global-batch-size $N --micro-batch-size 1 --bf16 --swiglu\n",
 	"language_model: {num_layers: 2, hidden_size: 64, num_attention_heads: 4}\nmodel_parallel:\n  bf16: True\n",
 	"{\"train_batch_size\": 16, \"zero_optimization\": {\"stage\": 2, \"reduce_bucket_size\": 5e8},\n"

@@ -295,6 +295,46 @@ static void test_megatron_layers(void)
 		"megatron");
 	check(KEY_parallel_layers_per_stage, "[0, 6]");
 	import_free(&im);
+	take("--num-layers 3 --pipeline-model-parallel-size 2 --pipeline-model-parallel-layout \"Ett|t|m|L\"\n"
+	     "--tensor-model-parallel-size 1 --mtp-num-layers 1\n",
+		"megatron");
+	check(KEY_parallel_layers_per_stage, "[2, 1, 0, 0]");
+	check_leaf("pipeline_model_parallel_layout", TAKEN,
+		"parallel.layers_per_stage, with its blocks of multi-token prediction beside the head, "
+		"parallel.virtual_stages, parallel.schedule");
+	import_free(&im);
+
+	/* lists of layers: quoted, with blanks, beside each other; what is no list */
+	take("--num-layers 12 --tensor-model-parallel-size 1 --num-experts 64 --linear-attention-freq \"([1]*2+[0]*1)*4\"\n"
+	     "--moe-layer-freq '([0]*1 + [1]*(12-1))'\n",
+		"megatron");
+	check(KEY_model_layers, "24");
+	check(KEY_model_layer_pattern, "G-GE*EGEGE*EGEGE*EGEGE*E");
+	check(KEY_model_first_dense_layers, NULL);
+	import_free(&im);
+	take("--num-layers 4 --tensor-model-parallel-size 1 --num-experts 64 --linear-attention-freq 4\n"
+	     "--moe-layer-freq ([0,1]*2)\n",
+		"megatron");
+	check(KEY_model_layer_pattern, "G-GEG-*E");
+	import_free(&im);
+	take("--num-layers 4 --tensor-model-parallel-size 1 --linear-attention-freq [1,1,0,1]\n", "megatron");
+	check(KEY_model_layer_pattern, "G-G-*-G-");
+	import_free(&im);
+	static const char *const freqs[][3] = {{"([0]*3+[1]*58)", "3", NULL}, {"[1,0]*6", NULL, "2"},
+		{"[1]*12", "0", "1"}, {"2", NULL, "2"}, {"([0]*2+[1]*2)*3", NULL, NULL}, {"[0]*", NULL, NULL},
+		{"([1]", NULL, NULL}, {"[2]*4", NULL, NULL}, {"[1]*99999", NULL, NULL},
+		{"((((((((((([1])))))))))))", NULL, NULL}};
+	for (size_t i = 0; i < COUNT(freqs); i++) {
+		char text[256];
+		snprintf(text, sizeof text,
+			"--num-layers 61 --num-experts 8 --tensor-model-parallel-size 1 --moe-layer-freq '%s'\n",
+			freqs[i][0]);
+		take(text, "megatron");
+		check(KEY_model_first_dense_layers, freqs[i][1]);
+		check(KEY_model_moe_layer_freq, freqs[i][2]);
+		import_free(&im);
+	}
+
 	/* the loss, or blocks that predict, apart from the last layers; what is no layout */
 	static const char *const others[] = {"Ett|ttL|t", "Et|m|tL", "Et|(tt|*2L", "Et|t*0L", "tE|tL", "Ettt", "Ex|tL",
 		"Et|t*99999L", "Et|(((t*999)*999)*999)*999L", "Et|(((()*999)*999)*999)*999tL"};
