@@ -44,6 +44,7 @@ LLaMA-Factory's version 1, and its trainer over Megatron-Core.
       recompute: full # where the file is silent
       lora_rank: 32 # peft_config.r
       lora_targets: all # peft_config.target_modules
+      sync_every: 1 # default: logging_nan_inf_filter
     parallel:
       strategy: fsdp # dist_config.name
       context: 2 # dist_config.cp_size
@@ -63,6 +64,7 @@ LLaMA-Factory's version 1, and its trainer over Megatron-Core.
       dtype: bf16 # bf16
       recompute: selective # recompute_granularity
       lora_rank: 0 # finetuning_type
+      sync_every: 1 # default: logging_nan_inf_filter
     parallel:
       strategy: zero1 # use_distributed_optimizer
       tensor: 2 # tensor_model_parallel_size
@@ -105,6 +107,7 @@ Axolotl with experts over ranks; a number in groups of three.
       dtype: bf16 # bf16
       attention: flash # attn_implementation
       expert_loop: true # base_model
+      sync_every: 1 # where the file is silent
     parallel:
       strategy: fsdp # fsdp_version
       data: 8 # dp_shard_size
@@ -156,6 +159,7 @@ transformers' TrainingArguments in TRL's form, and a script of ms-swift.
       recompute: full # default: gradient_checkpointing
       lora_rank: 16 # default: lora_r
       lora_targets: all # lora_target_modules
+      sync_every: 1 # default: logging_nan_inf_filter
     parallel:
       strategy: ddp # where the file is silent
     cluster:
@@ -185,6 +189,7 @@ transformers' TrainingArguments in TRL's form, and a script of ms-swift.
       optimizer: adamw # default: optim
       attention: flash # attn_impl
       recompute: full # default: gradient_checkpointing
+      sync_every: 1 # default: logging_nan_inf_filter
     parallel:
       strategy: fsdp # deepspeed
       context: 4 # sequence_parallel_size
