@@ -16,8 +16,8 @@ struct pattern {
 /* All of a communication library's kernels: nccl, and kernels that PyTorch's symmetric memory, NVSHMEM, DeepEP,
  * Transformer Engine's user buffers, vLLM and TensorRT-LLM brought. */
 static const char *const communicates[] = {"nccl", "rccl", "nvshmem", "symm_mem", "multimem_all", "one_shot_all",
-	"two_shot_all", "deep_ep", "msccl", "oneccl", "userbuffers", "cross_device_reduce", "allreducefusion",
-	"allreduce_fusion"};
+	"two_shot_all", "deep_ep", "hybrid_ep::dispatch", "hybrid_ep::combine", "msccl", "oneccl", "userbuffers",
+	"cross_device_reduce", "allreducefusion", "allreduce_fusion"};
 
 static const struct pattern collectives[] = {
 	{"reducescatter", CLASS_REDUCE_SCATTER},

@@ -337,6 +337,9 @@ static enum status finish(struct py_reader *r, const struct py_function *f, stru
 {
 	struct ynode *root = ydoc_edit(r->tree.doc);
 	char key[32];
+	if (r->tree.work > PY_WORK_MOST)
+		return error_set(r->e, ST_INPUT, "%s:%d:%d: %.*s makes more values than a config has", r->file,
+			f->name->line, f->name->col, (int)f->name->len, f->name->at);
 	if (!r->tree.failed && value && value->kind != Y_MAP)
 		return error_set(r->e, ST_INPUT, "%s:%d:%d: %.*s gives no config", r->file, f->name->line, f->name->col,
 			(int)f->name->len, f->name->at);

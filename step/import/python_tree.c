@@ -6,7 +6,6 @@
 #include <string.h>
 
 #define NESTED_MOST 30 /* as in YAML */
-#define WORK_MOST 10000000
 
 static void *take(struct py_tree *t, size_t size)
 {
@@ -25,7 +24,7 @@ static char *take_text(struct py_tree *t, const char *text, size_t len)
 
 struct ynode *py_node(struct py_tree *t, const struct py_word *w, enum ykind kind)
 {
-	struct ynode *n = ++t->work > WORK_MOST ? NULL : take(t, sizeof *n);
+	struct ynode *n = ++t->work > PY_WORK_MOST ? NULL : take(t, sizeof *n);
 	if (n)
 		*n = (struct ynode){.kind = kind,
 			.line = w->line,
@@ -63,7 +62,7 @@ struct ynode *py_number(struct py_tree *t, const struct py_word *w, double value
 /* Returns whether `wanted` stands below n, or n is nested too deeply. */
 static bool holds(struct py_tree *t, const struct ynode *n, const struct ynode *wanted, int depth)
 {
-	if (n == wanted || depth > NESTED_MOST || ++t->work > WORK_MOST)
+	if (n == wanted || depth > NESTED_MOST || ++t->work > PY_WORK_MOST)
 		return true;
 	for (size_t i = 0; i < n->n; i++)
 		if (holds(t, n->child[i], wanted, depth + 1))

@@ -9,10 +9,12 @@
 #define PY_FROM "_from_"
 #define PY_UNKNOWN '$' /* what a text begins with whose value is not known */
 
+#define PY_WORK_MOST 10000000
+
 struct py_tree {
 	struct ydoc *doc;
 	bool failed; /* out of memory */
-	size_t work; /* bounds what a text can ask for: then nodes are NULL, too */
+	size_t work; /* behind PY_WORK_MOST nodes are NULL, too */
 };
 
 /* Makes a node with the position of a word. NULL: out of memory, as everywhere here. Text of `len` bytes is copied. */

@@ -287,6 +287,8 @@ static void test_names(void)
 		{"rcclGenericKernel<1, false>", CLASS_SENDRECV},
 		{"ncclDevKernel_Generic(ncclDevComm*)", CLASS_SENDRECV},
 		{"void deep_ep::internode::dispatch<true>", CLASS_ALLTOALL},
+		{"hybrid_ep::dispatch_kernel<x>", CLASS_ALLTOALL},
+		{"hybrid_ep::combine_kernel<x>", CLASS_ALLTOALL},
 		{"multimem_all_reduce_kernel", CLASS_ALL_REDUCE},
 		{"ncclAllReduceRingLLKernel_sum_f32(ncclColl)", CLASS_ALL_REDUCE},
 		{"ncclSymkDevKernel_AllReduce_RSxLD_AGxST_sum_bf16(ncclSymkDevWorkArgs4K)", CLASS_ALL_REDUCE},
