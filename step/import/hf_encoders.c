@@ -237,8 +237,12 @@ void hf_type_resnet(struct hf_reader *r, struct model *m)
 	m->position = POS_NONE;
 	if (n >= sizeof m->conv_stages || m->layers < 1)
 		hf_fail(r, "depths", "expected the blocks of one to 8 stages");
-	json_array_foreach(sizes, i, v) if (json_integer_value(v) != m->conv_width << i << (m->conv_bottleneck ? 2 : 0))
-		hf_fail(r, "hidden_sizes", "expected twice the channels from stage to stage");
+	json_array_foreach(sizes, i, v)
+	{
+		const int64_t channels = i < CONV_STAGES ? m->conv_width << i << (m->conv_bottleneck ? 2 : 0) : 0;
+		if (json_integer_value(v) != channels)
+			hf_fail(r, "hidden_sizes", "expected twice the channels from stage to stage");
+	}
 	if (hf_bool(r, "downsample_in_first_stage", false) || hf_bool(r, "downsample_in_bottleneck", false))
 		hf_leaves_out(r, "where its stages halve an image");
 }
