@@ -247,7 +247,7 @@ Read again, it is the same resolved config, of the same step time.
     ddp-gpt2-774m-32xl40s.yaml nanotron same
     ddp-gpt2-774m-32xl40s.yaml accelerate same
     $ python3 $ROOT/tests/golden/round_trip.py
-    20 plans, 5 frameworks: 100 come back the same
+    24 plans, 5 frameworks: 120 come back the same
     $ stepsim export --model resnet50 --to megatron
     stepsim: Megatron-LM has no convolutional networks
     [2]

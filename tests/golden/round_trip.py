@@ -35,6 +35,13 @@ bert-large 8 ddp
 vit-l-16 8 ddp
 jamba-v0.1 32 fsdp train.micro_batch=1
 llama3-8b 1 none train.micro_batch=1
+llama3-70b 128 zero1 parallel.tensor=4 parallel.pipeline=8 parallel.virtual_stages=2 parallel.schedule=interleaved\
+ parallel.context=2 parallel.context_kind=all_to_all parallel.sequence_parallel=true train.micro_batch=1
+llama3-8b 16 zero1 parallel.pipeline=4 parallel.layers_per_stage=[7,9,9,7] train.micro_batch=1
+llama3-8b 32 hsdp parallel.replicate=2 parallel.tensor=2 parallel.context=2 parallel.sequence_parallel=true\
+ train.micro_batch=1
+mixtral-8x7b 64 zero1 parallel.expert=4 parallel.expert_tensor=2 parallel.tensor=2 parallel.sequence_parallel=true\
+ parallel.pipeline=4 train.micro_batch=1
 """
 
 
