@@ -329,8 +329,7 @@ static bool lies_beside_products(const struct program *p, const struct op *op, c
 static double next_rank_s(const struct rates *r, int64_t size, int64_t stride, double bytes)
 {
 	struct group g;
-	struct error none;
-	if (rates_group(r, size, stride, &g, &none) || !g.in_node || !(g.pair_Bps > 0) || g.pair_Bps >= g.ring_Bps)
+	if (rates_group(r, size, stride, &g, NULL) || !g.in_node || !(g.pair_Bps > 0) || g.pair_Bps >= g.ring_Bps)
 		return 0;
 	return bytes * (double)(size - 1) / (double)size * (1 / g.pair_Bps - 1 / g.ring_Bps);
 }
