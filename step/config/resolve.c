@@ -254,11 +254,13 @@ static bool autocasts(const struct config *c)
 }
 
 /* A stack that copies gradients reads and writes each three times on the way to its sum: into the bucket, to divide it
- * by the ranks, and to flatten what goes on the wire. Of this rank's part three kernels more write the bucket, its
- * partition, and the sum over micro-batches, which reads two arrays (DeepSpeed, deepspeed/runtime/zero/
- * stage_1_and_2.py: reduce_independent_p_g_buckets_and_remove_grads, average_tensor,
- * allreduce_and_copy_with_multiple_ranks, copy_grads_in_partition, independent_gradient_partition_epilogue). The host
- * thread issues one for each parameter, and two for those of its part. */
+ * by the ranks, and to flatten what goes on the wire. Of this rank's part ZeRO-1 and 2 write the bucket, the partition,
+ * and the sum over micro-batches, which reads two arrays; ZeRO-3 writes that sum alone. The host thread issues one
+ * kernel for each parameter. It issues two more for those of its part under ZeRO-1 and 2, and one more for each under
+ * ZeRO-3, where every parameter has a part here. (DeepSpeed, deepspeed/runtime/zero/stage_1_and_2.py:
+ * reduce_independent_p_g_buckets_and_remove_grads, average_tensor, allreduce_and_copy_with_multiple_ranks,
+ * copy_grads_in_partition, independent_gradient_partition_epilogue; stage3.py: __add_grad_to_ipg_bucket,
+ * partition_grads; deepspeed/runtime/comm/coalesced_collectives.py: reduce_scatter_coalesced.) */
 static void resolve_gradient_copies(struct config *c)
 {
 	const enum strategy s = c->parallel.strategy;
@@ -266,10 +268,11 @@ static void resolve_gradient_copies(struct config *c)
 	k->gradient_passes = k->gradient_calls = 0;
 	if (!k->copies_gradients || !strategy_has(s, STRATEGY_CUTS_STATES))
 		return;
+	const bool every = strategy_has(s, STRATEGY_CUTS_WEIGHTS);
 	const double part = 1 / (double)c->parallel.data,
 		     share = strategy_has(s, STRATEGY_CUTS_GRADIENTS) ? 1 : 1 / (double)c->micro_batches;
-	k->gradient_passes = share * (3 + 3.5 * part);
-	k->gradient_calls = share * (1 + 2 * part);
+	k->gradient_passes = share * (3 + (every ? 1.5 : 3.5) * part);
+	k->gradient_calls = share * (1 + (every ? 1 : 2 * part));
 }
 
 static void resolve_autos(struct config *c)

@@ -288,6 +288,9 @@ static void test_resolve(void)
 		4);
 	CU_ASSERT_DOUBLE_EQUAL(c.stack.gradient_passes, 3 + 3.5 / 4, 1e-12);
 	CU_ASSERT_DOUBLE_EQUAL(c.stack.gradient_calls, 1.5, 1e-12);
+	c = resolved(GPT2 "train: {stack: deepspeed, global_batch: 64, micro_batch: 4}\nparallel: {strategy: fsdp}", 4);
+	CU_ASSERT_DOUBLE_EQUAL(c.stack.gradient_passes, 3 + 1.5 / 4, 1e-12);
+	CU_ASSERT_DOUBLE_EQUAL(c.stack.gradient_calls, 2, 1e-12); /* every parameter has a part here */
 	c = resolved(GPT2 "train: {stack: deepspeed, global_batch: 64, micro_batch: 4}\nparallel: {strategy: zero1}",
 		4);
 	CU_ASSERT_DOUBLE_EQUAL(c.stack.gradient_calls, 1.5 / 4, 1e-12); /* with the last of four micro-batches */
