@@ -336,11 +336,12 @@ these limits again.
 | DeepSpeed of Hugging Face trainers, 1,024 tokens and fewer | 58 %% too fast |
 | pipelines over Ethernet of 1 to 25 Gb/s (DT-FM) | 20 %% off |
 | the same with tensor 8 and pipeline 8 | 57 to 72 %% too fast |
-| Transformer Engine alone, without Megatron | 15 %% too fast on H100; 33 to 43 %% on MI300X, with kernels of October 2024 |
+| Transformer Engine alone, without Megatron | 15 %% too fast on H100, 33 to 43 %% on MI300X (see below) |
 | FSDP1 units that are smaller than a recomputed block | over InfiniBand 19 to 34 %% too fast |
 | Hugging Face's Mixtral under FSDP1 over InfiniBand | 22 to 30 %% too fast |
 | lightning-thunder and its torch.compile runs with FSDP2 | 8 to 14 %% too slow |
 | adapters of 7B and 13B in fp8 (NeMo 24.07) | 14 to 23 %% too slow |
+| an RTX A6000 in torchtune's table | 76 %% too slow (see below) |
 | intervals of complete configurations that fitted nothing | 84 %% lie inside, where 90 %% should |
 | MI300X and MI250X across hosts below 64 MiB | 40 to 75 %% too fast |
 | EFA of 2021 (p4d, NCCL 2.8) | 36 to 73 %% too fast |
@@ -424,8 +425,8 @@ not fitted). XLA makes weights fp8 before it gathers them. Both were chosen with
 runs in view: the 24 of them went from +17 to +3 %% in the mean.
 
 torchtune's rate on an A6000 needs 0.96 of an RTX A6000's peak with the checkpointing that its
-config has, and its LoRA 0.91 even without; the best product timed on that card reaches 0.797. The
-row is read as an RTX 6000 Ada, of 48 GB too, though the table does not say so.
+config has, and its LoRA 0.91 even without; the best product timed on that card reaches 0.797. Read
+as an RTX 6000 Ada, of 48 GB too, the row is 10 %% too fast, but the table does not say so.
 
 Adapters leave out the gradients of weights, and Transformer Engine then makes one fp8 copy of an
 operand, not two. That is not modelled: 2 to 3 %% of their time.
@@ -441,6 +442,7 @@ runs are 2 to 5 %% off. Over InfiniBand the prediction hides more of it than tho
 MI300X was 23 to 46 %% too fast. Its products take AMD's own sweeps of common shapes now, and its
 attention the rates that a profile of Llama 3.1 70B on MI325X gives: PyTorch's kernels are half as
 fast there as was assumed. That was looked up with the errors in view; no number comes from them.
+Its runs of Transformer Engine alone are of October 2024, before those kernels.
 
 Rings of context: tried without finding a published cause. The printed times of CP 1, 4 and 8 lie
 within 1 %% on the line of a ring whose last rank attends to all; that of CP 2 lies on a balanced
