@@ -96,6 +96,11 @@ static enum status check_bytes(const struct builder *b)
 	return ST_OK;
 }
 
+enum status ydoc_check_text(const char *text, size_t len, const char *name, struct error *e)
+{
+	return check_bytes(&(struct builder){.name = name, .text = text, .len = len, .e = e});
+}
+
 /* ---- nodes ---- */
 
 static struct ynode *node_new(struct builder *b, enum ykind kind, yaml_mark_t at)

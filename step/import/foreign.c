@@ -62,13 +62,15 @@ static enum status parse(const char *text, size_t len, const char *name, struct 
 
 /* ---- the leaves ---- */
 
-/* Copies a text; of a number, 500_000, without what groups its digits. */
+/* Copies a text, '?' for control characters; of a number, 500_000, without what groups its digits. */
 static bool add_text(char **out, const char *text)
 {
 	const bool number = isdigit((unsigned char)*text) && strspn(text, "0123456789_") == strlen(text);
 	*out = strdup(text);
 	if (!*out)
 		return false;
+	for (char *p = *out; *p; p++)
+		*p = iscntrl((unsigned char)*p) ? '?' : *p;
 	size_t n = 0;
 	for (const char *p = text; number && *p; p++)
 		if (*p != '_')

@@ -1,12 +1,14 @@
 #include "step/import/python.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/array.h"
+#include "base/suggest.h"
 #include "step/import/python_value.h"
 
-#define STATEMENTS_MOST 100000
+#define STATEMENTS_MOST 20000
 #define LISTED 6
 
 /* ---- functions ---- */
@@ -47,8 +49,9 @@ static void bind(struct py_reader *r, const struct py_function *f, const struct 
 	struct py_span s = words_of(r, f->line);
 	char place[24];
 	int n = 0;
-	s.at += 3; /* def name ( */
-	while (s.at < s.end && !py_takes(&s, ")")) {
+	s.at += s.end - s.at < 3 ? s.end - s.at : 3; /* def name ( */
+	s.end = py_find(s, ")");
+	while (s.at < s.end) {
 		const struct py_word *from = s.at;
 		const bool all = py_takes(&s, "*") || py_takes(&s, "**");
 		if (s.at >= s.end || s.at->kind != PY_NAME) {
@@ -56,8 +59,7 @@ static void bind(struct py_reader *r, const struct py_function *f, const struct 
 			continue;
 		}
 		const struct py_word *name = s.at++;
-		const struct py_word *comma = py_find(s, ","), *is = py_find(s, "="), *close = py_find(s, ")");
-		const struct py_word *stop = comma < close ? comma : close;
+		const struct py_word *stop = py_find(s, ","), *is = py_find((struct py_span){s.at, stop}, "=");
 		const int size = snprintf(place, sizeof place, "_%d", n++);
 		struct ynode *value = all ? NULL : py_get(arguments, name->at, name->len);
 		if (!value && !all)
@@ -80,20 +82,22 @@ struct body {
 	bool done;
 };
 
+/* Notes a statement that is not run, with its text in one line. */
 static void leave(struct py_reader *r, struct py_span s)
 {
-	char text[80], key[32];
+	char text[80];
 	size_t n = 0;
-	const struct py_word *w = s.at;
-	for (; s.at < s.end && n < sizeof text; s.at++)
-		n += (size_t)snprintf(text + n, sizeof text - n, "%s%.*s", n ? " " : "",
-			s.at->len < 40 ? (int)s.at->len : 40, s.at->at);
-	struct ynode *node = py_scalar(&r->tree, w, text, strlen(text));
-	snprintf(key, sizeof key, "_line_%d", w->line);
+	const struct py_word *w = s.at, *last = s.end - 1;
 	for (size_t i = 0; i < r->left.n; i++)
 		if (r->left.at[i]->line == w->line)
 			return;
-	if (!node || !vec_push(&r->left, node))
+	for (const char *p = w->at; p < last->at + last->len && n < sizeof text; p++)
+		if (!isspace((unsigned char)*p))
+			text[n++] = *p;
+		else if (text[n - 1] != ' ')
+			text[n++] = ' ';
+	struct ynode *node = py_scalar(&r->tree, w, text, n);
+	if (node && !vec_push(&r->left, node))
 		r->tree.failed = true;
 }
 
@@ -127,11 +131,14 @@ static void put_at(struct py_reader *r, struct py_span target, struct ynode *val
 		py_put(&r->tree, map, key, key->at, key->len, value);
 }
 
-/* Reads one value, or several with commas between them as a list. */
+/* Reads one value, or several with commas between them as a list. With more behind it a value is not known. */
 static struct ynode *read_values(struct py_reader *r, struct py_span s)
 {
-	if (py_find(s, ",") == s.end)
-		return py_value(r, &s);
+	const struct py_word *w = s.at;
+	if (py_find(s, ",") == s.end) {
+		struct ynode *value = py_value(r, &s);
+		return s.at == s.end ? value : py_unknown(&r->tree, w, w->at, w->len);
+	}
 	struct ynode *list = py_node(&r->tree, s.at, Y_SEQ);
 	while (s.at < s.end) {
 		struct py_span one = {s.at, py_find(s, ",")};
@@ -141,53 +148,103 @@ static struct ynode *read_values(struct py_reader *r, struct py_span s)
 	return list;
 }
 
+/* Puts a value at a target, or those of a list at several with commas between them. */
+static void put_targets(struct py_reader *r, struct py_span target, struct ynode *value)
+{
+	if (py_find(target, ",") == target.end) {
+		target.end = py_find(target, ":"); /* before a type */
+		put_at(r, target, value);
+		return;
+	}
+	const bool list = value && value->kind == Y_SEQ;
+	for (size_t i = 0; target.at < target.end; i++) {
+		const struct py_word *comma = py_find(target, ",");
+		put_at(r, (struct py_span){target.at, comma},
+			list && i < value->n ? value->child[i]
+			: i == 0 && !list    ? value
+					     : py_unknown(&r->tree, target.at, target.at->at, target.at->len));
+		target.at = comma + (comma < target.end);
+	}
+}
+
 /* Reads "a = b = value", "a: type = value" and "a, b = value". False: it is no assignment. */
 static bool assign(struct py_reader *r, struct py_span s)
 {
 	const struct py_word *is = py_find(s, "=");
 	if (is == s.end)
 		return false;
-	struct py_span target = {s.at, is}, rest = {is + 1, s.end};
-	const struct py_word *colon = py_find(target, ":"), *comma = py_find(target, ",");
-	while (py_find(rest, "=") < rest.end)
-		rest.at = py_find(rest, "=") + 1;
-	if (rest.at >= rest.end)
-		return true;
-	struct ynode *value = read_values(r, rest);
-	if (comma < target.end) {
-		const bool list = value && value->kind == Y_SEQ;
-		for (size_t i = 0; target.at < target.end; i++) {
-			comma = py_find(target, ",");
-			put_at(r, (struct py_span){target.at, comma},
-				list && i < value->n ? value->child[i]
-				: i == 0 && !list    ? value
-						     : py_unknown(&r->tree, target.at, target.at->at, target.at->len));
-			target.at = comma + (comma < target.end);
-		}
-		return true;
-	}
-	target.end = colon;
-	put_at(r, target, value);
+	struct py_span rest = {is + 1, s.end};
+	for (const struct py_word *next; (next = py_find(rest, "=")) < py_find(rest, "lambda"); rest.at = next + 1)
+		;
+	struct ynode *value = rest.at < rest.end ? read_values(r, rest) : NULL;
+	for (; value && s.at < rest.at; s.at = py_find(s, "=") + 1)
+		put_targets(r, (struct py_span){s.at, py_find(s, "=")}, value);
 	return true;
 }
 
-/* Reads "list.append(value)" and "list.extend(values)"; other calls change nothing that is known here. */
+static void extend(struct py_reader *r, struct ynode *list, const struct ynode *more)
+{
+	for (size_t i = 0; more->kind == Y_SEQ && i < more->n; i++)
+		py_add(&r->tree, list, more->child[i]);
+}
+
+/* Reads "a += value" and its like. False: it is none. */
+static bool change(struct py_reader *r, struct py_span s)
+{
+	const struct py_word *sign = s.at;
+	while (sign < s.end && !(sign->kind == PY_SIGN && sign->len >= 2 && sign->at[sign->len - 1] == '=' &&
+				       !strchr("=!<>:", *sign->at)))
+		sign++;
+	if (sign == s.end)
+		return false;
+	const struct py_span target = {s.at, sign};
+	struct py_span read = target;
+	struct ynode *old = read.at < read.end ? py_value(r, &read) : NULL;
+	struct ynode *value = sign + 1 < s.end ? read_values(r, (struct py_span){sign + 1, s.end}) : NULL;
+	if (old && value && old->kind == Y_SEQ && value->kind == Y_SEQ && py_is(sign, "+="))
+		extend(r, old, value);
+	else
+		put_at(r, target, py_changed(r, sign, old, value));
+	return true;
+}
+
+/* Returns whether a statement names a config that is known. */
+static bool names_config(const struct py_reader *r, struct py_span s)
+{
+	for (const struct py_word *w = s.at; w < s.end; w++) {
+		const struct ynode *n = w->kind == PY_NAME && !(w > s.at && py_is(w - 1, ".")) ? py_name_get(r, w)
+		                                                                               : NULL;
+		if (n && n->kind == Y_MAP)
+			return true;
+	}
+	return false;
+}
+
+/* Reads "list.append(value)", "list.extend(values)" and the call of a function of the file, which may change what it
+ * is given. Others may change a config that they name: they are left, except where they print or check. */
 static void call_alone(struct py_reader *r, struct py_span s)
 {
 	const struct py_word *open = py_find(s, "(");
-	if (open == s.end || open - s.at < 3 || !(py_is(open - 1, "append") || py_is(open - 1, "extend")))
+	if (open == s.end || open == s.at)
 		return;
-	struct py_span target = {s.at, open - 2}, argument = {open + 1, s.end};
-	struct py_span read = target;
-	struct ynode *list = py_value(r, &read), *value = py_value(r, &argument);
-	if (!list || list->kind != Y_SEQ) {
-		list = py_node(&r->tree, s.at, Y_SEQ);
-		put_at(r, target, list);
+	const bool add = py_is(open - 1, "append"), more = py_is(open - 1, "extend");
+	if (open - s.at >= 3 && (add || more)) {
+		const struct py_span target = {s.at, open - 2};
+		struct py_span read = target, argument = {open + 1, s.end};
+		struct ynode *list = py_value(r, &read), *value = py_value(r, &argument);
+		if (!list || list->kind != Y_SEQ) {
+			list = py_node(&r->tree, s.at, Y_SEQ);
+			put_at(r, target, list);
+		}
+		if (add)
+			py_add(&r->tree, list, value);
+		else if (value)
+			extend(r, list, value);
+	} else if (open == s.at + 1 && py_function(r, s.at->at, s.at->len)) {
+		py_value(r, &s);
+	} else if (!py_at(&s, "print") && !py_is(open - 1, "validate") && names_config(r, s)) {
+		leave(r, s);
 	}
-	if (py_is(open - 1, "append"))
-		py_add(&r->tree, list, value);
-	for (size_t i = 0; py_is(open - 1, "extend") && value && value->kind == Y_SEQ && i < value->n; i++)
-		py_add(&r->tree, list, value->child[i]);
 }
 
 static void run(struct body *b, size_t from, size_t to);
@@ -223,28 +280,33 @@ static size_t run_if(struct body *b, size_t line, size_t to)
 
 static void run_line(struct body *b, struct py_span s)
 {
-	static const char *const nothing[] = {"import", "from", "assert", "pass", "raise", "global", "del", "def",
-		"class", "@", "else", "elif", "except", "finally", "nonlocal", "yield", "continue", "break"};
+	static const char *const nothing[] = {"import", "from", "assert", "pass", "raise", "global", "def", "class",
+		"@", "else", "elif", "except", "finally", "nonlocal", "yield", "continue", "break"};
+	b->r->statements++;
 	if (py_takes(&s, "return")) {
-		b->result = s.at < s.end ? py_value(b->r, &s) : NULL;
+		b->result = s.at < s.end ? read_values(b->r, s) : NULL;
 		b->done = true;
 		return;
 	}
 	for (size_t i = 0; i < COUNT(nothing); i++)
 		if (py_at(&s, nothing[i]))
 			return;
-	if (py_at(&s, "for") || py_at(&s, "while"))
+	if (py_at(&s, "for") || py_at(&s, "while") || py_at(&s, "del"))
 		leave(b->r, s);
-	else if (!assign(b->r, s))
+	else if (!change(b->r, s) && !assign(b->r, s))
 		call_alone(b->r, s);
+}
+
+/* Returns whether the text asks for more than a config does, or for more memory than there is. */
+static bool ends(const struct py_reader *r)
+{
+	return r->tree.failed || r->statements > STATEMENTS_MOST || r->tree.work > PY_WORK_MOST;
 }
 
 static void run(struct body *b, size_t from, size_t to)
 {
-	while (from < to && !b->done && !b->r->tree.failed) {
+	while (from < to && !b->done && !ends(b->r)) {
 		const struct py_span s = words_of(b->r, from);
-		if (++b->r->statements > STATEMENTS_MOST)
-			return;
 		if (py_at(&s, "if")) {
 			from = run_if(b, from, to);
 			continue;
@@ -290,9 +352,9 @@ struct ynode *py_call(struct py_reader *r, const struct py_function *f, const st
 static bool needs_arguments(const struct py_reader *r, const struct py_function *f)
 {
 	struct py_span s = words_of(r, f->line);
-	for (s.at += 3; s.at < s.end && !py_at(&s, ")"); s.at++) {
-		const struct py_word *comma = py_find(s, ","), *close = py_find(s, ")"), *is = py_find(s, "=");
-		const struct py_word *stop = comma < close ? comma : close;
+	s.at += s.end - s.at < 3 ? s.end - s.at : 3; /* def name ( */
+	for (s.end = py_find(s, ")"); s.at < s.end; s.at++) {
+		const struct py_word *stop = py_find(s, ","), *is = py_find((struct py_span){s.at, stop}, "=");
 		if (!(is < stop) && !py_at(&s, "*") && !py_at(&s, "**"))
 			return true;
 		s.at = stop;
@@ -302,34 +364,43 @@ static bool needs_arguments(const struct py_reader *r, const struct py_function 
 	return false;
 }
 
+/* Says that no function is meant, or which ones could be: those that are given, which need no arguments. */
+static void refuse_choice(const struct py_reader *r, const char *wanted, const char *const *names, size_t n)
+{
+	if (n == 0)
+		error_set(r->e, ST_INPUT, "%s: it has no function that builds a config without arguments", r->file);
+	else if (wanted)
+		error_set(r->e, ST_INPUT, "%s: it has no function %.60s%s", r->file, wanted,
+			suggest_known(wanted, names, n < LISTED ? n : LISTED).text);
+	else
+		error_set(r->e, ST_INPUT, "%s: it has %zu functions that build a config%s: give one, as %s:%s", r->file,
+			n, suggest_names(n > LISTED ? "the first" : "they are", names, n < LISTED ? n : LISTED).text,
+			r->file, names[0]);
+}
+
 static const struct py_function *choose(struct py_reader *r, const char *wanted)
 {
-	const struct py_function *found = NULL, *first = NULL;
-	char names[400] = "";
-	size_t n = 0, length = 0;
+	const struct py_function *found = NULL;
+	VEC(const char *) names = {0};
 	for (size_t i = 0; i < r->functions.n; i++) {
 		const struct py_function *f = &r->functions.at[i];
-		if (py_is(f->name, wanted ? wanted : "pretrain_recipe"))
+		if (py_is(f->name, wanted ? wanted : "pretrain_recipe")) {
+			vec_free(&names);
 			return f;
+		}
 		if (*f->name->at == '_' || needs_arguments(r, f))
 			continue;
-		if (n < LISTED && length < sizeof names)
-			length += (size_t)snprintf(names + length, sizeof names - length, "%s%.*s", n ? ", " : "",
-				f->name->len < 60 ? (int)f->name->len : 60, f->name->at);
-		first = first ? first : f;
-		found = n++ == 0 ? f : NULL;
+		const struct ynode *name = py_scalar(&r->tree, f->name, f->name->at,
+			f->name->len < 60 ? f->name->len : 60);
+		if (name && vec_push(&names, name->text))
+			found = f;
 	}
-	if (found && !wanted)
-		return found;
-	if (wanted)
-		error_set(r->e, ST_INPUT, "%s: it has no function %.60s (%s%s)", r->file, wanted, names,
-			n > LISTED ? ", ..." : "");
-	else if (n == 0)
-		error_set(r->e, ST_INPUT, "%s: no function of it gives a config without arguments", r->file);
-	else
-		error_set(r->e, ST_INPUT, "%s: it has %zu configs (%s%s): give one as %s:%.*s", r->file, n, names,
-			n > LISTED ? ", ..." : "", r->file, (int)first->name->len, first->name->at);
-	return NULL;
+	if (wanted || names.n != 1) {
+		found = NULL;
+		refuse_choice(r, wanted, names.at, names.n);
+	}
+	vec_free(&names);
+	return found;
 }
 
 /* Moves the mapping into the document's root. */
@@ -337,12 +408,12 @@ static enum status finish(struct py_reader *r, const struct py_function *f, stru
 {
 	struct ynode *root = ydoc_edit(r->tree.doc);
 	char key[32];
-	if (r->tree.work > PY_WORK_MOST)
-		return error_set(r->e, ST_INPUT, "%s:%d:%d: %.*s makes more values than a config has", r->file,
+	if (!r->tree.failed && ends(r))
+		return error_set(r->e, ST_INPUT, "%s:%d:%d: function %.*s makes more values than a config has", r->file,
 			f->name->line, f->name->col, (int)f->name->len, f->name->at);
 	if (!r->tree.failed && value && value->kind != Y_MAP)
-		return error_set(r->e, ST_INPUT, "%s:%d:%d: %.*s gives no config", r->file, f->name->line, f->name->col,
-			(int)f->name->len, f->name->at);
+		return error_set(r->e, ST_INPUT, "%s:%d:%d: function %.*s returns no config", r->file, f->name->line,
+			f->name->col, (int)f->name->len, f->name->at);
 	for (size_t i = 0; value && i < value->n; i++)
 		py_put(&r->tree, root,
 			&(struct py_word){.line = value->child[i]->key_line, .col = value->child[i]->key_col},
@@ -353,7 +424,7 @@ static enum status finish(struct py_reader *r, const struct py_function *f, stru
 		py_put(&r->tree, root, &w, key, (size_t)snprintf(key, sizeof key, "_line_%d", w.line), r->left.at[i]);
 	}
 	py_name_lists(&r->tree, root, 0);
-	return r->tree.failed ? error_nomem(r->e, "the values of a Python text") : ST_OK;
+	return r->tree.failed || !value ? error_nomem(r->e, "the values of a Python text") : ST_OK;
 }
 
 enum status python_parse(const char *text, size_t len, const char *name, const char *wanted, struct ydoc **out,
@@ -369,7 +440,7 @@ enum status python_parse(const char *text, size_t len, const char *name, const c
 	const struct py_function *f = st ? NULL : choose(&r, wanted);
 	if (f) {
 		struct body top = {.r = &r};
-		for (size_t i = 0; i < r.lines.lines.n; i = behind_block(&r, i))
+		for (size_t i = 0; i < r.lines.lines.n && !ends(&r); i = behind_block(&r, i))
 			if (!py_at(&(struct py_span){words_of(&r, i).at, words_of(&r, i).end}, "if"))
 				run_line(&top, words_of(&r, i));
 		r.globals = r.scope = r.names.n;

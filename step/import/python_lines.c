@@ -3,11 +3,15 @@
 #include <ctype.h>
 #include <string.h>
 
-#define WORDS_MOST 400000
+#include "base/array.h"
+#include "base/yaml.h"
+
+#define WORDS_MOST 100000 /* its message names it */
 
 struct scanner {
 	const char *at, *end, *line_start;
 	int line, depth;
+	int open_line, open_col; /* of the outermost bracket that is open */
 	const char *name;
 	struct py_lines *out;
 	struct error *e;
@@ -31,7 +35,7 @@ static bool is_name_sign(char c) { return isalnum((unsigned char)c) || c == '_' 
 static enum status add_word(struct scanner *s, struct py_word w)
 {
 	if (s->out->words.n == WORDS_MOST)
-		return complain(s, "more words than a config has");
+		return complain(s, "more than 100,000 words: too long for a config");
 	return vec_push(&s->out->words, w) ? ST_OK : error_nomem(s->e, "a Python text");
 }
 
@@ -57,7 +61,7 @@ static enum status read_string(struct scanner *s, struct py_word w)
 			return add_word(s, w);
 		}
 	}
-	return error_set(s->e, ST_INPUT, "%s:%d:%d: a string that stays open", s->name, w.line, w.col);
+	return error_set(s->e, ST_INPUT, "%s:%d:%d: a string without its closing quote", s->name, w.line, w.col);
 }
 
 static enum status read_name(struct scanner *s, struct py_word w)
@@ -75,8 +79,10 @@ static enum status read_name(struct scanner *s, struct py_word w)
 
 static enum status read_number(struct scanner *s, struct py_word w)
 {
-	while (s->at < s->end && (is_name_sign(*s->at) || *s->at == '.' ||
-					 (strchr("+-", *s->at) && strchr("eE", s->at[-1]) && w.at[0] != '0')))
+	const bool hex = w.at + 1 < s->end && w.at[0] == '0' && tolower((unsigned char)w.at[1]) == 'x';
+	while (s->at < s->end &&
+		(is_name_sign(*s->at) || *s->at == '.' ||
+			(!hex && (*s->at == '+' || *s->at == '-') && tolower((unsigned char)s->at[-1]) == 'e')))
 		s->at++;
 	w.kind = PY_NUMBER;
 	w.len = (size_t)(s->at - w.at);
@@ -85,17 +91,19 @@ static enum status read_number(struct scanner *s, struct py_word w)
 
 static enum status read_sign(struct scanner *s, struct py_word w)
 {
-	static const char *const pairs[] = {"==", "!=", "<=", ">=", "**", "//", "->",
-		":=", "+=", "-=", "*=", "/=", "|="};
+	static const char *const longer[] = {"**=", "//=", "<<=", ">>=", "==", "!=", "<=", ">=", "**", "//", "->",
+		":=", "+=", "-=", "*=", "/=", "%=", "@=", "&=", "|=", "^="};
 	w.kind = PY_SIGN;
 	w.len = 1;
-	for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
-		if (s->end - s->at >= 2 && strncmp(s->at, pairs[i], 2) == 0)
-			w.len = 2;
-	if (strchr("([{", *s->at))
-		s->depth++;
+	for (size_t i = 0; i < COUNT(longer) && w.len == 1; i++)
+		if ((size_t)(s->end - s->at) >= strlen(longer[i]) && strncmp(s->at, longer[i], strlen(longer[i])) == 0)
+			w.len = strlen(longer[i]);
+	if (strchr("([{", *s->at) && s->depth++ == 0) {
+		s->open_line = w.line;
+		s->open_col = w.col;
+	}
 	if (strchr(")]}", *s->at) && s->depth-- == 0)
-		return complain(s, "a bracket that nothing opens");
+		return complain(s, "a closing bracket without an opening one");
 	s->at += w.len;
 	return add_word(s, w);
 }
@@ -127,25 +135,58 @@ static enum status read_word(struct scanner *s)
 	return strchr("\"'", c) && c ? read_string(s, w) : read_sign(s, w);
 }
 
+static bool is_sign(const struct py_word *w, char c) { return w->kind == PY_SIGN && w->len == 1 && *w->at == c; }
+
+/* Returns whether a line that begins with this word has a block. */
+static bool has_block(const struct py_word *w)
+{
+	static const char *const names[] = {"if", "elif", "else", "for", "while", "with", "try", "except", "finally",
+		"def", "class"};
+	for (size_t i = 0; i < COUNT(names); i++)
+		if (w->kind == PY_NAME && w->len == strlen(names[i]) && strncmp(w->at, names[i], w->len) == 0)
+			return true;
+	return false;
+}
+
+/* Ends a line at ";", and behind the ":" before a block: what follows on the line of the text is one level deeper. */
+static enum status split(struct scanner *s, struct py_line *l)
+{
+	const struct py_word *words = s->out->words.at, *last = words + s->out->words.n - 1;
+	const bool apart = is_sign(last, ';'), block = is_sign(last, ':') && has_block(words + l->first);
+	if (s->depth > 0 || (!apart && !block))
+		return ST_OK;
+	l->n = s->out->words.n - l->first - apart;
+	if (l->n && !vec_push(&s->out->lines, *l))
+		return error_nomem(s->e, "a Python text");
+	l->first = s->out->words.n;
+	l->indent += block;
+	return ST_OK;
+}
+
 enum status py_lines_read(const char *text, size_t len, const char *name, struct py_lines *out, struct error *e)
 {
-	struct scanner s = {text, text + len, text, 1, 0, name, out, e};
-	enum status st = ST_OK;
+	struct scanner s =
+		{.at = text, .end = text + len, .line_start = text, .line = 1, .name = name, .out = out, .e = e};
+	enum status st = ydoc_check_text(text, len, name, e);
 	*out = (struct py_lines){0};
-	for (skip(&s); s.at < s.end && !st; skip(&s)) {
+	for (skip(&s); !st && s.at < s.end; skip(&s)) {
 		if (*s.at == '\n') {
 			step(&s);
 			continue;
 		}
 		struct py_line l = {.first = out->words.n, .indent = (int)(s.at - s.line_start)};
-		for (; s.at < s.end && *s.at != '\n' && !st; skip(&s))
+		for (; s.at < s.end && *s.at != '\n' && !st; skip(&s)) {
 			st = read_word(&s);
+			if (!st)
+				st = split(&s, &l);
+		}
 		l.n = out->words.n - l.first;
-		if (!st && !vec_push(&out->lines, l))
+		if (!st && l.n && !vec_push(&out->lines, l))
 			st = error_nomem(e, "a Python text");
 	}
 	if (!st && s.depth > 0)
-		st = complain(&s, "a bracket that stays open");
+		st = error_set(e, ST_INPUT, "%s:%d:%d: a bracket without its closing one", name, s.open_line,
+			s.open_col);
 	if (st)
 		py_lines_free(out);
 	return st;

@@ -15,7 +15,7 @@ struct py_word {
 	int line, col;
 };
 
-/* A line as Python counts it: brackets and a backslash join those of the text. */
+/* A statement, or what stands before its block: brackets and a backslash join lines of the text, ";" parts one. */
 struct py_line {
 	size_t first, n; /* words */
 	int indent;

@@ -9,7 +9,7 @@
 #define PY_FROM "_from_"
 #define PY_UNKNOWN '$' /* what a text begins with whose value is not known */
 
-#define PY_WORK_MOST 10000000
+#define PY_WORK_MOST 2000000
 
 struct py_tree {
 	struct ydoc *doc;

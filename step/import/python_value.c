@@ -84,6 +84,19 @@ static bool is_plain(const char *name, size_t len)
 	return len > 3 && strncmp(name, "os.", 3) == 0;
 }
 
+/* Reads a value up to a comma or a closing bracket. With more behind it, as in a comprehension, it is not known. */
+static struct ynode *read_item(struct py_reader *r, struct py_span *s)
+{
+	const struct py_word *w = s->at;
+	struct ynode *value = py_value(r, s);
+	int depth = 0;
+	if (s->at >= s->end || py_at(s, ",") || opens(s->at) < 0)
+		return value;
+	for (; s->at < s->end && (depth > 0 || (!py_at(s, ",") && opens(s->at) >= 0)); s->at++)
+		depth += opens(s->at);
+	return py_unknown(&r->tree, w, w->at, w->len);
+}
+
 /* Reads arguments up to the closing bracket into a mapping: _0, _1 for those without a name. */
 static struct ynode *read_arguments(struct py_reader *r, struct py_span *s, const struct py_word *w)
 {
@@ -95,7 +108,7 @@ static struct ynode *read_arguments(struct py_reader *r, struct py_span *s, cons
 		const bool named = from + 1 < s->end && from->kind == PY_NAME && py_is(from + 1, "=");
 		const bool spread = py_takes(s, "**"), list = !spread && py_takes(s, "*");
 		s->at += named ? 2 : 0;
-		struct ynode *value = py_value(r, s);
+		struct ynode *value = read_item(r, s);
 		if (spread && value && value->kind == Y_MAP)
 			for (size_t i = 0; i < value->n; i++)
 				py_put(&r->tree, map, from, value->child[i]->key, strlen(value->child[i]->key),
@@ -104,13 +117,13 @@ static struct ynode *read_arguments(struct py_reader *r, struct py_span *s, cons
 			py_put(&r->tree, map, from, from->at, from->len, value);
 		else if (!spread && !list)
 			py_put(&r->tree, map, from, key, (size_t)snprintf(key, sizeof key, "_%d", n++), value);
-		if (!py_takes(s, ",") && !py_at(s, ")"))
-			s->at = from == s->at ? s->at + 1 : s->at; /* a comprehension, or what is no Python */
+		py_takes(s, ",");
+		s->at += from == s->at; /* what is no Python */
 	}
 	return map;
 }
 
-static const struct py_function *find_function(const struct py_reader *r, const char *name, size_t len)
+const struct py_function *py_function(const struct py_reader *r, const char *name, size_t len)
 {
 	for (size_t i = 0; i < r->functions.n; i++)
 		if (r->functions.at[i].name->len == len && strncmp(r->functions.at[i].name->at, name, len) == 0)
@@ -155,7 +168,7 @@ static struct ynode *make_call(struct py_reader *r, const struct py_word *w, con
 static struct ynode *call(struct py_reader *r, struct py_span *s, const struct py_word *w, const char *name, size_t len)
 {
 	struct ynode *arguments = read_arguments(r, s, w);
-	const struct py_function *f = find_function(r, name, len);
+	const struct py_function *f = py_function(r, name, len);
 	if (f && r->calls < PY_CALLS_MOST)
 		return py_call(r, f, arguments);
 	if (is_plain(name, len))
@@ -369,9 +382,23 @@ static struct ynode *reckon(struct py_reader *r, const struct py_word *w, const 
 		z = x * y;
 	else if (py_is(w, "**"))
 		z = pow(x, y);
+	else if (py_is(w, "|"))
+		return py_unknown(&r->tree, w, w->at, w->len);
 	else
 		z = py_is(w, "/") ? x / y : py_is(w, "//") ? floor(x / y) : x - y * floor(x / y);
 	return isfinite(z) ? py_number(&r->tree, w, z) : py_unknown(&r->tree, w, w->at, w->len);
+}
+
+struct ynode *py_changed(struct py_reader *r, const struct py_word *sign, const struct ynode *a, const struct ynode *b)
+{
+	static const char *const known[] = {"+=", "-=", "*=", "/=", "//=", "%=", "**="};
+	struct py_word w = *sign;
+	for (size_t i = 0; a && b && i < COUNT(known); i++)
+		if (py_is(sign, known[i])) {
+			w.len--;
+			return reckon(r, &w, a, b);
+		}
+	return py_unknown(&r->tree, sign, sign->at, sign->len);
 }
 
 static struct ynode *apply(struct py_reader *r, const struct py_word *w, enum level level, struct ynode *a,

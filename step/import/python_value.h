@@ -47,6 +47,11 @@ void py_name_set(struct py_reader *r, const struct py_word *w, struct ynode *val
 
 /* Evaluates an expression up to the end of the span, or to what it cannot be continued with. NULL: out of memory. */
 struct ynode *py_value(struct py_reader *r, struct py_span *s);
+/* Returns what "a += b" makes of a; `sign` is "+=" or another one. */
+struct ynode *py_changed(struct py_reader *r, const struct py_word *sign, const struct ynode *a, const struct ynode *b);
+
+/* Returns the function of the file with this name, or NULL. */
+const struct py_function *py_function(const struct py_reader *r, const char *name, size_t len);
 
 /* step/import/python.c: what a function of the file returns, for arguments as a mapping. */
 struct ynode *py_call(struct py_reader *r, const struct py_function *f, const struct ynode *arguments);

@@ -463,7 +463,7 @@ Recipes that are Python: torchtitan's config_registry.py, Megatron-Bridge's and 
     > stepsim import registry.py
     > stepsim import registry.py:llama3_8b_mxfp8_tp --gpus 16 | grep -v -e '  no effect'
     > stepsim predict registry.py:llama3_8b --gpus 8 -q | head -2
-    stepsim: registry.py: it has 2 configs (llama3_8b, llama3_8b_mxfp8_tp): give one as registry.py:llama3_8b
+    stepsim: registry.py: it has 2 functions that build a config (they are: llama3_8b, llama3_8b_mxfp8_tp): give one, as registry.py:llama3_8b
     # From registry.py:llama3_8b_mxfp8_tp, a config of torchtitan.
     # Keys: 17. Taken: 9. No effect on a step's time: 6. Not modelled: 2.
     model:
@@ -503,7 +503,7 @@ Recipes that are Python: torchtitan's config_registry.py, Megatron-Bridge's and 
     #   18  taken         activation_checkpoint._target_ = FullAC.Config: as train.recompute
     #   11  taken         compile.enable = true: as train.stack
     #   13  taken         _function_ = llama3_8b_mxfp8_tp: as model.preset
-    #   19  not modelled  _line_19 = if os . environ . get...: a statement that is not run
+    #   19  not modelled  _line_19 = if os.environ.get("WI...: a statement that is not run
     A step takes 1.08 s (90 % interval: 912 ms to 1.27 s); 90 % of communication hides behind compute,
       the rest takes 1.6 % of the step; it fits, 43.6 GiB are free.
     $ cat >bridge.py <<'END'
@@ -636,9 +636,9 @@ Recipes that are Python: torchtitan's config_registry.py, Megatron-Bridge's and 
     > printf 'def a(b):\n    return X(b=1)\n' >needs.py; stepsim import needs.py; stepsim import needs.py:c
     > printf 'def a():\n    return 3\n' >number.py; stepsim import number.py
     > printf 'def a():\n    x = Y()\n    x.z = x\n    x.y = a()\n    return x\n' >loop.py; stepsim import loop.py
-    stepsim: open.py:3:1: a bracket that stays open
-    stepsim: needs.py: no function of it gives a config without arguments
-    stepsim: needs.py:c: it has no function c ()
-    stepsim: number.py:1:5: a gives no config
+    stepsim: open.py:2:13: a bracket without its closing one
+    stepsim: needs.py: it has no function that builds a config without arguments
+    stepsim: needs.py:c: it has no function that builds a config without arguments
+    stepsim: number.py:1:5: function a returns no config
     stepsim: loop.py: its keys are of no framework that is known; --from NAME names one (accelerate axolotl deepspeed levanter litgpt llama-factory llm-foundry maxtext megatron nanotron nemo torchtitan torchtune transformers)
     [2]
