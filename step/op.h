@@ -201,6 +201,8 @@ struct op_conv {
 /* The columns of a group in `in` (step/ops.def): z, those of the convolution, dt; b behind these, of a gated delta
  * rule; those of the convolution and b alone, where gates and decays of channels have buffers of their own. */
 enum ssm_layout { SSM_LAYOUT_MAMBA, SSM_LAYOUT_DELTA, SSM_LAYOUT_KDA };
+/* Columns of a head behind the convolution's: dt, dt and b, or b. */
+#define SSM_NUMBERS(layout) ((layout) == SSM_LAYOUT_DELTA ? 2 : 1)
 
 /* SSM_*, DELTA_*, KDA_*. */
 struct op_ssm {

@@ -29,7 +29,7 @@ static inline struct shape shape_of(const struct op *op)
 	s.conv = s.x + 2 * s.N;
 	const bool apart = d->layout == SSM_LAYOUT_KDA, gates = apart && op_class_of(op) == CLASS_NORM;
 	s.z = apart ? 0 : s.x;
-	s.in = gates ? s.x : s.z + s.conv + (apart ? 1 : 1 + d->layout) * s.per_group;
+	s.in = gates ? s.x : s.z + s.conv + SSM_NUMBERS(d->layout) * s.per_group;
 	s.conv_row = s.groups * s.conv;
 	s.in_row = s.groups * s.in;
 	s.rows = s.batch * s.seq;

@@ -11,7 +11,7 @@
 /* Returns whether a text begins as JSON does. */
 bool nccl_json_is(const char *text);
 
-/* Writes the lines of the output that step report/import/nccl_log.h reads (malloc'ed). *none: it is JSON, but of no
+/* Writes the lines of the output that report/import/nccl_log.h reads (malloc'ed). *none: it is JSON, but of no
  * such test. ST_INPUT with position: it is no JSON. */
 enum status nccl_json_text(const char *json, size_t len, const char *path, char **text, bool *none, struct error *e);
 

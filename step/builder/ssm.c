@@ -44,7 +44,8 @@ static bool is_kda(const struct builder *b) { return kinds_of(b) == &kda; }
 static struct linear linear_in(const struct builder *b)
 {
 	const struct model *m = b->m;
-	const int64_t gates = is_kda(b) ? 0 : m->ssm_heads * m->ssm_head_dim, numbers = kinds_of(b) == &delta ? 2 : 1;
+	const int64_t gates = is_kda(b) ? 0 : m->ssm_heads * m->ssm_head_dim,
+		      numbers = SSM_NUMBERS(kinds_of(b)->layout);
 	const int64_t width = gates + m->ssm_heads * m->ssm_head_dim + 2 * m->ssm_groups * m->ssm_state +
 	                      numbers * m->ssm_heads;
 	return (struct linear){"ssm in", b->tokens, width / b->tensor, m->hidden, PARAM_SSM_IN_W, NO_PARAM, 0};
