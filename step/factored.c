@@ -1,11 +1,5 @@
 #include "step/factored.h"
 
-/* Taps of channels and numbers of heads stand side by side, but make no matrix. */
-static bool is_matrix(const struct param *p)
-{
-	return p->cols > 1 && p->kind != PARAM_SSM_CONV_W && p->kind != PARAM_SSM_HEADS && p->kind != PARAM_KDA_HEADS;
-}
-
 static bool is_cut(const struct mesh *m, const struct param *p)
 {
 	return m->size[DIM_TP] > 1 && p->split > TP_PARTIAL && !param_is_expert(p->kind);
@@ -23,7 +17,7 @@ static struct factored_tensor shape_of(const struct mesh *m, const struct role_p
 {
 	const struct param *p = &rp->param;
 	const int64_t ranks = is_cut(m, p) ? m->size[DIM_TP] : 1, all = (int64_t)rp->elements / copies_of(rp);
-	if (!is_matrix(p))
+	if (!param_is_matrix(p))
 		return (struct factored_tensor){.rows = all, .cols = 1, .elements = all * ranks};
 	const int64_t cols = p->split == TP_COLS ? p->cols / ranks : p->cols;
 	return (struct factored_tensor){.rows = all / cols,
@@ -61,7 +55,7 @@ struct factored_counts factored_counts_of(const struct role *r, const struct mes
 		c.cut_tensors += is_cut(m, &rp->param) ? copies : 0;
 		c.cut_sums += n.cut * copies;
 		c.sums += (n.cut + n.rest) * copies;
-		c.vectors += is_matrix(&rp->param) ? 0 : (int64_t)rp->elements;
+		c.vectors += param_is_matrix(&rp->param) ? 0 : (int64_t)rp->elements;
 	}
 	c.vectors = c.vectors < part ? c.vectors : part;
 	return c;
@@ -113,7 +107,7 @@ struct factored_tensor factored_tensor(const struct role *r, const struct mesh *
 					return t;
 				at.cut += own.cut;
 				at.rest += own.rest;
-				vector += is_matrix(&rp->param) ? 0 : t.n;
+				vector += param_is_matrix(&rp->param) ? 0 : t.n;
 			}
 		}
 	return (struct factored_tensor){0};

@@ -175,6 +175,16 @@ bool param_is_product(enum param_kind k)
 	return false;
 }
 
+bool param_is_matrix(const struct param *p)
+{
+	static const enum param_kind none[] = {PARAM_SSM_CONV_W, PARAM_SSM_HEADS, PARAM_DELTA_HEADS, PARAM_KDA_HEADS,
+		PARAM_SHORT_CONV_W};
+	for (size_t i = 0; i < COUNT(none); i++)
+		if (none[i] == p->kind)
+			return false;
+	return p->cols > 1;
+}
+
 bool param_is_lora(enum param_kind k) { return k >= PARAM_LORA_QKV_A && k <= PARAM_LORA_KV_UP_B; }
 
 enum param_kind param_lora_of(enum param_kind w)

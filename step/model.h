@@ -386,6 +386,9 @@ bool model_freezes(const struct model *m);
 bool model_trains(const struct model *m, enum param_kind k);
 /* Returns whether a parameter is a matrix of a block's products, which train.lora_base stores in fewer bits. */
 bool param_is_product(enum param_kind k);
+/* Returns whether an optimizer may take a parameter for a matrix. Taps of channels and numbers of heads stand side by
+ * side, but make none. */
+bool param_is_matrix(const struct param *p);
 /* Returns whether a parameter is that of the experts that an expert group deals out. */
 bool param_is_expert(enum param_kind k);
 /* Returns whether a parameter is an adapter's. */

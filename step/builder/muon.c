@@ -20,12 +20,10 @@
 
 #define ROUNDS 5
 
-/* Taps of channels and numbers of heads stand side by side, but make no matrix. */
 bool build_steps_matrix(const struct builder *b, const struct param *p)
 {
-	return optimizer_traits[b->c->train.optimizer].orthogonal && p->layer >= 0 && p->cols > 1 &&
-	       p->split > TP_PARTIAL && p->kind != PARAM_SSM_CONV_W && p->kind != PARAM_SSM_HEADS &&
-	       p->kind != PARAM_DELTA_HEADS && p->kind != PARAM_KDA_HEADS && p->kind != PARAM_SHORT_CONV_W;
+	return optimizer_traits[b->c->train.optimizer].orthogonal && p->layer >= 0 && p->split > TP_PARTIAL &&
+	       param_is_matrix(p);
 }
 
 /* Returns the matrices' elements in a rank's part. */

@@ -235,6 +235,7 @@ train 8 "${lamb[@]}" parallel.strategy=hsdp parallel.bucket_mb=25 parallel.shard
 train 1 train.optimizer=adafactor
 train 2 train.optimizer=adafactor parallel.tensor=2 model.mlp=swiglu
 train 2 train.optimizer=adafactor parallel.strategy=zero1
+train 2 "${delta[@]}" 'model.layer_pattern=GC*-' model.layers=4 train.optimizer=adafactor parallel.tensor=2
 train 4 train.optimizer=adafactor parallel.strategy=fsdp parallel.tensor=2 parallel.bucket_mb=25 model.kv_heads=2
 train 4 train.optimizer=adafactor parallel.strategy=zero2 parallel.pipeline=2
 train 8 train.optimizer=adafactor parallel.strategy=hsdp parallel.bucket_mb=25 parallel.shard=2

@@ -279,6 +279,16 @@ static void test_bias_switches(void)
 	CU_ASSERT_EQUAL(model_parameters(&m), 88 + 40 + (32 + 192 + 24 + 64 + 8 + 256 + 32 + 256 + 8));
 }
 
+static void test_matrices(void)
+{
+	static const enum param_kind none[] = {PARAM_SSM_CONV_W, PARAM_SSM_HEADS, PARAM_DELTA_HEADS, PARAM_KDA_HEADS,
+		PARAM_SHORT_CONV_W};
+	for (size_t i = 0; i < COUNT(none); i++)
+		CU_ASSERT_FALSE(param_is_matrix(&(struct param){.kind = none[i], .rows = 4, .cols = 2}));
+	CU_ASSERT_TRUE(param_is_matrix(&(struct param){.kind = PARAM_SSM_IN_W, .rows = 4, .cols = 2}));
+	CU_ASSERT_FALSE(param_is_matrix(&(struct param){.kind = PARAM_NORM1_W, .rows = 4, .cols = 1}));
+}
+
 /* Adapters of rank 2 of the products of latent attention, of a delta rule, and of attention's gate. */
 static void test_adapters_of_others(void)
 {
@@ -479,7 +489,7 @@ UNIT_MAIN("model", {"published counts", test_published_counts}, {"MPT by length"
 	{"order of a GPT", test_order_of_gpt}, {"order of a BERT", test_order_of_bert},
 	{"patches and classes", test_vit}, {"diffusion", test_dit}, {"further tokens", test_further_tokens},
 	{"rows that a head sees", test_predictions}, {"order of a Llama", test_order_of_llama},
-	{"bias switches", test_bias_switches}, {"adapters", test_adapters},
+	{"bias switches", test_bias_switches}, {"matrices", test_matrices}, {"adapters", test_adapters},
 	{"adapters of others", test_adapters_of_others}, {"experts", test_experts}, {"capacity", test_capacity},
 	{"tensor-parallel parts", test_tensor_parts}, {"shared heads of keys", test_shared_kv_heads},
 	{"padded vocabulary", test_padded_vocabulary}, {"FLOP a token", test_flop},
