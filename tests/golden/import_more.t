@@ -337,7 +337,7 @@ torchtune, LitGPT, MaxText and Levanter.
     # From max.yml, a config of MaxText.
     # Keys: 11. Taken: 8. No effect on a step's time: 2. Not modelled: 1.
     model:
-      preset: llama3.1-70b # model_name
+      preset: llama3.3-70b # model_name
       seq_len: 2048 # default: max_target_length
     train:
       stack: maxtext # where the file is silent
