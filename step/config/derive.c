@@ -97,14 +97,19 @@ static void derive_adapters(struct config *c)
 		t->reduce_dtype = DTYPE_AUTO;
 }
 
-/* Returns whether the stack stores matrices as its products read them, where step/config/check.c accepts that. */
+bool config_may_be_narrow(const struct config *c)
+{
+	const struct train *t = &c->train;
+	return (t->dtype == DT_FP8 || t->dtype == DT_MXFP8) && c->parallel.gather_dtype == DT_COUNT &&
+	       !model_freezes(&c->model) && !optimizer_traits[t->optimizer].orthogonal &&
+	       t->offload != OFF_OPTIMIZER && t->offload != OFF_OPTIMIZER_PARAMS;
+}
+
+/* Returns whether the stack stores matrices as its products read them. */
 static bool stores_narrow(const struct config *c)
 {
 	const struct train *t = &c->train;
-	return c->stack.stores_narrow && (t->dtype == DT_FP8 || t->dtype == DT_MXFP8) && t->master_weights &&
-	       c->parallel.gather_dtype == DT_COUNT && !model_freezes(&c->model) &&
-	       !optimizer_traits[t->optimizer].orthogonal && t->offload != OFF_OPTIMIZER &&
-	       t->offload != OFF_OPTIMIZER_PARAMS;
+	return c->stack.stores_narrow && t->master_weights && config_may_be_narrow(c);
 }
 
 static void derive_train(struct config *c)

@@ -339,6 +339,9 @@ void config_derive(struct config *c);
 #define DELTA_CHUNK 64
 /* Returns ssm_heads where it is not given. */
 int64_t config_default_ssm_heads(const struct model *m);
+/* Returns whether a stack may store or gather the blocks' matrices in the format of products, fp8 or mxfp8, where the
+ * config does not say: where check_narrow (step/config/check.c) refuses neither. */
+bool config_may_be_narrow(const struct config *c);
 /* Checks everything that does not depend on the number of ranks. */
 enum status config_check(const struct config *c, struct error *e);
 enum status config_check_model(const struct config *c, struct error *e);
