@@ -216,16 +216,20 @@ No GPU was at hand: all GPU runs below were made by others.
 No constant was ever fitted to these runs, and `first` is the blind figure. But some choices were
 made with their errors in view:
 
-- devices: products of B200, B300, GB200, L40, GH200, TPUs and AMD's GPUs, flash attention on the
-  latter, fp32 on a V100, products of 16 bits whose rows are not aligned;
+- devices: products of B200, B300, GB200, L40, GH200, TPUs, AMD's GPUs and GeForce cards, flash
+  attention on AMD's, boards of GH200 without a switch, fp32 on a V100, products of 16 bits whose
+  rows are not aligned;
 - PyTorch: traffic of its compiled stacks; of eager ones sums of adapters, and softmax under
-  autocast; updates on the host's cores; what remains eager where the model alone is compiled;
+  autocast; updates on the host's cores; what remains eager where the model alone is compiled; waits
+  of Hugging Face's Trainer;
 - DeepSpeed: copies of gradients, reductions of whole buckets, traffic of an update;
 - XLA: which stack's time of a step it takes, what its collectives cost on GPUs and TPUs;
 - Megatron: which stack's host time of an op it and eager PyTorch take, gradients and losses of
-  NVIDIA's recipes, formats of gradients under Megatron-Core, GPT-NeoX's traffic, which stack
-  Primus is;
+  NVIDIA's recipes, formats of gradients under Megatron-Core, softmax of NeMo's vision transformers,
+  GPT-NeoX's traffic, which stack Primus is;
 - experts: DeepEP's exchanges, launches of their products;
+- rows: what their authors' files say of 71 that were described otherwise; layers of LiBai's stages;
+  cuDNN's attention in TRL's runs; windows in place of packed documents (prime-rl, torchtune);
 - all: attention under a padding mask, words of software.
 
 These runs fix four widths of intervals, in log, so `inside` is no blind figure. `without one` is
