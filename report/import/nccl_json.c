@@ -9,6 +9,7 @@
 #include "base/memory_stream.h"
 
 #define RANKS_MOST 65536
+#define RANKS_ALL_MOST (16 * RANKS_MOST) /* of all tests of a file */
 
 bool nccl_json_is(const char *text)
 {
@@ -119,13 +120,14 @@ static void name_of(const json_t *row, char name[64])
 	}
 }
 
-static void write_rccl(FILE *out, const json_t *root)
+/* False: the tests name too many ranks. */
+static bool write_rccl(FILE *out, const json_t *root)
 {
 	static const char *const keys[3] = {"time", "algBw", "busBw"};
 	char name[64], before[64] = "";
 	const json_t *row;
 	size_t i;
-	long long ranks = 0;
+	long long ranks = 0, all = 0;
 	json_array_foreach(root, i, row)
 	{
 		const long long now = count_of(row, "ranks") * count_of(row, "gpusPerRank");
@@ -134,6 +136,9 @@ static void write_rccl(FILE *out, const json_t *root)
 			continue;
 		name_of(row, name);
 		if (strcmp(name, before) != 0 || now != ranks) {
+			all += now;
+			if (all > RANKS_ALL_MOST)
+				return false;
 			write_ranks(out, row);
 			write_header(out, name);
 		}
@@ -141,9 +146,10 @@ static void write_rccl(FILE *out, const json_t *root)
 		ranks = now;
 		write_row(out, row, row, keys);
 	}
+	return true;
 }
 
-enum status nccl_json_text(const char *json, size_t len, const char *path, char **text, bool *none, struct error *e)
+enum status nccl_json_text(const char *json, size_t len, const char *path, char **text, struct error *e)
 {
 	json_error_t where;
 	json_t *root = json_loadb(json, len, 0, &where);
@@ -151,13 +157,18 @@ enum status nccl_json_text(const char *json, size_t len, const char *path, char 
 	if (!root)
 		return error_set(e, ST_INPUT, "%s:%d:%d: %s", path, where.line, where.column, where.text);
 	const bool nccl = json_is_array(json_object_get(root, "results")) && json_object_get(root, "config");
-	*none = !nccl && !json_object_get(json_array_get(root, 0), "busBw");
-	FILE *out = *none ? NULL : memory_stream(text, &size);
-	enum status st = out || *none ? ST_OK : error_nomem(e, "a log");
+	if (!nccl && !json_object_get(json_array_get(root, 0), "busBw")) {
+		json_decref(root);
+		return error_set(e, ST_INPUT,
+			"%s: JSON of neither nccl-tests (\"config\", \"results\") nor rccl-tests (a list with \"busBw\")",
+			path);
+	}
+	enum status st = ST_OK;
+	FILE *out = memory_stream(text, &size);
 	if (out && nccl)
 		write_nccl(out, root);
-	else if (out)
-		write_rccl(out, root);
+	else if (out && !write_rccl(out, root))
+		st = error_set(e, ST_INPUT, "%s: its tests name more than %d ranks in all", path, RANKS_ALL_MOST);
 	json_decref(root);
-	return out && !memory_stream_close(out) ? error_nomem(e, "a log") : st;
+	return !out || !memory_stream_close(out) ? error_nomem(e, "a log") : st;
 }

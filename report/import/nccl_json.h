@@ -11,8 +11,8 @@
 /* Returns whether a text begins as JSON does. */
 bool nccl_json_is(const char *text);
 
-/* Writes the lines of the output that report/import/nccl_log.h reads (malloc'ed). *none: it is JSON, but of no
- * such test. ST_INPUT with position: it is no JSON. */
-enum status nccl_json_text(const char *json, size_t len, const char *path, char **text, bool *none, struct error *e);
+/* Writes the lines of output that report/import/nccl_log.h reads (malloc'ed). ST_INPUT: it is no JSON (with position),
+ * JSON of no such test, or names more ranks than a machine has. */
+enum status nccl_json_text(const char *json, size_t len, const char *path, char **text, struct error *e);
 
 #endif

@@ -302,18 +302,17 @@ static enum status check(struct reading *r, size_t before, struct error *e)
 	return ST_OK;
 }
 
-/* Reads the file; JSON as the text that it stands for. *none: it is JSON of something else. */
-static enum status read_text(const char *path, char **text, bool *none, struct error *e)
+/* Reads the file; JSON as the text that it stands for. */
+static enum status read_text(const char *path, char **text, struct error *e)
 {
 	char *json;
 	size_t len;
 	enum status st = file_read(path, LOG_LIMIT_B, text, &len, e);
-	*none = false;
 	if (st || !nccl_json_is(*text))
 		return st;
 	json = *text;
 	*text = NULL;
-	st = nccl_json_text(json, len, path, text, none, e);
+	st = nccl_json_text(json, len, path, text, e);
 	free(json);
 	return st;
 }
@@ -322,9 +321,8 @@ enum status nccl_log_read(const char *path, nccl_logs *out, struct error *e)
 {
 	char *text = NULL;
 	const size_t before = out->n;
-	bool none;
 	struct reading r = {.out = out, .path = path};
-	enum status st = read_text(path, &text, &none, e);
+	enum status st = read_text(path, &text, e);
 	for (char *line = text, *next; !st && line; line = next) {
 		next = strchr(line, '\n');
 		if (next)
@@ -349,15 +347,17 @@ void nccl_logs_free(nccl_logs *logs)
 bool nccl_log_is(const char *path)
 {
 	char *text = NULL;
+	size_t len;
 	struct error unread = {0};
-	bool found = false, none;
-	if (read_text(path, &text, &none, &unread) == ST_OK)
-		for (char *line = text, *next; line && !found; line = next) {
-			next = strchr(line, '\n');
-			if (next)
-				*next++ = '\0';
-			found = is_header(past_prefix(line));
-		}
+	if (file_read(path, LOG_LIMIT_B, &text, &len, &unread))
+		return false;
+	bool found = nccl_json_is(text); /* a table has no such beginning */
+	for (char *line = text, *next; line && !found; line = next) {
+		next = strchr(line, '\n');
+		if (next)
+			*next++ = '\0';
+		found = is_header(past_prefix(line));
+	}
 	free(text);
 	return found;
 }

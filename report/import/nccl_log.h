@@ -34,8 +34,8 @@ struct nccl_log {
 };
 typedef VEC(struct nccl_log) nccl_logs;
 
-/* Returns whether the file looks like such an output: a line names the columns algbw and busbw behind '#'. False also
- * where it cannot be read. */
+/* Returns whether the file looks like such an output: it is JSON, or a line names the columns algbw and busbw behind
+ * '#'. False also where it cannot be read. */
 bool nccl_log_is(const char *path);
 
 /* Appends the file's tests to *out. ST_INPUT with file:line: it cannot be read, holds no row, its ranks or its

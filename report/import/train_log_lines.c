@@ -33,12 +33,15 @@ bool train_log_number(const char *line, const char *word, double *out)
 	return true;
 }
 
+/* Returns a count that a line prints; 0 for one that no run reaches. */
+static int64_t whole(double printed) { return fabs(printed) < 1e15 ? (int64_t)printed : 0; }
+
 static bool read_titan(const char *line, struct train_log_step *s)
 {
 	double step;
 	const bool good = train_log_number(line, "tps:", &s->tokens_per_s_per_gpu) && strstr(line, "loss:") &&
 	                  train_log_number(line, "step:", &step) && s->tokens_per_s_per_gpu > 0;
-	s->step = good ? (int64_t)step : 0;
+	s->step = good ? whole(step) : 0;
 	return good;
 }
 
@@ -48,10 +51,10 @@ static bool read_iterations(const char *line, const char *iteration, const char 
 	double step, ms, sequences;
 	if (!train_log_number(line, time, &ms) || !train_log_number(line, iteration, &step) || !(ms > 0))
 		return false;
-	s->step = (int64_t)step;
+	s->step = whole(step);
 	s->time_s = 1e-3 * ms;
 	if (train_log_number(line, batch, &sequences))
-		s->global_batch = (int64_t)sequences;
+		s->global_batch = whole(sequences);
 	return true;
 }
 
@@ -85,9 +88,9 @@ static bool read_nemo(const char *line, struct train_log_step *s)
 		return false;
 	if (!train_log_number(line, "global_step:", &step) && !train_log_number(line, "global_step=", &step))
 		return false;
-	s->step = (int64_t)step;
+	s->step = whole(step);
 	if (train_log_number(line, "global_batch_size:", &batch))
-		s->global_batch = (int64_t)batch;
+		s->global_batch = whole(batch);
 	return s->time_s > 0;
 }
 
@@ -97,7 +100,7 @@ static bool read_maxtext(const char *line, struct train_log_step *s)
 	double step;
 	if (!train_log_number(line, "completed step:", &step) || !train_log_number(line, ", seconds:", &s->time_s))
 		return false;
-	s->step = (int64_t)step;
+	s->step = whole(step);
 	return s->time_s > 0;
 }
 
@@ -108,7 +111,7 @@ static bool read_torchtune(const char *line, struct train_log_step *s)
 	if (!train_log_number(line, "tokens_per_second_per_gpu:", &s->tokens_per_s_per_gpu) ||
 		!train_log_number(line, "Step ", &step))
 		return false;
-	s->step = (int64_t)step;
+	s->step = whole(step);
 	return s->tokens_per_s_per_gpu > 0;
 }
 
@@ -119,7 +122,7 @@ static bool read_deepspeed(const char *line, struct train_log_step *s)
 	if (!train_log_number(line, "global_step=", &step) ||
 		!train_log_number(line, "CurrSamplesPerSec=", &s->samples_per_s))
 		return false;
-	s->step = (int64_t)step;
+	s->step = whole(step);
 	return s->samples_per_s > 0;
 }
 
