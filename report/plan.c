@@ -33,7 +33,7 @@ static enum status add_row(struct table *t, const char *place, const struct plan
 enum status plan_rows_table(const struct plan_report *p, struct table **out, struct error *e)
 {
 	struct table *t = *out = table_create(
-		"|<plan|step time|90 % interval|tokens/s|MFU|memory|left|exposed|<limited by");
+		"|<plan|step time|90 % interval|tokens/s|MFU|memory|free|exposed|<limited by");
 	enum status st = t ? ST_OK : error_nomem(e, "the table");
 	for (size_t i = 0; i < p->rows && !st; i++) {
 		char place[24];

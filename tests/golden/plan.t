@@ -6,7 +6,7 @@ What the config itself gives is where the search starts; the table ends with wha
     llama3-8b, 128 sequences of 8192 a step, on 64 x NVIDIA H100 SXM5 80GB (NVIDIA DGX H100): plans,
       best first
             plan                                     step time     90 % interval  tokens/s     MFU
-          memory      left  exposed  limited by
+          memory      free  exposed  limited by
          1  dp 64 fsdp mb 1 prefetch 2 kept             1.99 s  1.69 s to 2.33 s     528 k  50.9 %
         56.0 GiB  23.7 GiB  42.5 ms  compute: gemm 67 % of the step
          2  dp 64 fsdp mb 1 prefetch 2                  2.02 s  1.72 s to 2.38 s     518 k  49.9 %
@@ -112,7 +112,7 @@ Plans may use 90 % of the memory, and where none needs so little, all of it.
     llama3-8b, 128 sequences of 8192 a step, on 64 x NVIDIA H100 SXM5 80GB (NVIDIA DGX H100): plans,
       best first
             plan                        step time     90 % interval  tokens/s     MFU    memory
-            left  exposed  limited by
+            free  exposed  limited by
          1  dp 64 fsdp mb 2 prefetch 1     1.91 s  1.63 s to 2.24 s     549 k  53.0 %  79.6 GiB
         93.7 MiB  21.3 ms  compute: gemm 68 % of the step
     config  dp 64 fsdp mb 2 prefetch 1     1.91 s  1.63 s to 2.24 s     549 k  53.0 %  79.6 GiB
@@ -148,7 +148,7 @@ Nothing fits: what needs least, and what it misses.
     $ stepsim plan $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --gpus 1 --set train.global_batch=8 | grep -v -e ----
     llama3-8b, 8 sequences of 8192 a step, on 1 x NVIDIA H100 SXM5 80GB (NVIDIA DGX H100): plans, best
       first
-            plan            step time     90 % interval  tokens/s     MFU   memory               left
+            plan            step time     90 % interval  tokens/s     MFU   memory               free
         exposed  limited by
      least  dp 1 mb 1 full     9.09 s  7.72 s to 10.7 s    7.21 k  44.5 %  139 GiB  58.9 GiB too much
             0 s  compute: gemm 67 % of the step
