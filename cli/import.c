@@ -139,7 +139,8 @@ static void refuse_model(const struct import *im, struct error *refused)
 	}
 	if (named)
 		error_set(refused, ST_INPUT,
-			"%s:%d: its model %.100s is no preset: give its config.json (`stepsim import FILE config.json`), "
+			"%s:%d: its model %.100s is no preset: give its config.json (`stepsim import FILE "
+			"config.json`), "
 			"or --set model.preset=NAME",
 			im->name, named->node->line, named->value);
 	else

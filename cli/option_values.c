@@ -87,7 +87,8 @@ static const struct option_value values[] = {
 	{"--system", NULL, "list systems"},
 	/* configs/frameworks, which tests/unit/test_import.c compares; the last two: those that are written */
 	{"--from",
-		"accelerate axolotl deepspeed levanter litgpt llama-factory llm-foundry maxtext megatron nanotron nemo torchtitan "
+		"accelerate axolotl deepspeed levanter litgpt llama-factory llm-foundry maxtext megatron "
+		"nanotron nemo torchtitan "
 		"torchtune transformers",
 		NULL},
 	{"--to", "accelerate deepspeed megatron nanotron torchtitan", NULL},

@@ -160,7 +160,8 @@ enum status nccl_json_text(const char *json, size_t len, const char *path, char 
 	if (!nccl && !json_object_get(json_array_get(root, 0), "busBw")) {
 		json_decref(root);
 		return error_set(e, ST_INPUT,
-			"%s: JSON of neither nccl-tests (\"config\", \"results\") nor rccl-tests (a list with \"busBw\")",
+			"%s: JSON of neither nccl-tests (\"config\", \"results\") nor rccl-tests (a list with "
+			"\"busBw\")",
 			path);
 	}
 	enum status st = ST_OK;

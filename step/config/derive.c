@@ -101,8 +101,8 @@ bool config_may_be_narrow(const struct config *c)
 {
 	const struct train *t = &c->train;
 	return (t->dtype == DT_FP8 || t->dtype == DT_MXFP8) && c->parallel.gather_dtype == DT_COUNT &&
-	       !model_freezes(&c->model) && !optimizer_traits[t->optimizer].orthogonal &&
-	       t->offload != OFF_OPTIMIZER && t->offload != OFF_OPTIMIZER_PARAMS;
+	       !model_freezes(&c->model) && !optimizer_traits[t->optimizer].orthogonal && t->offload != OFF_OPTIMIZER &&
+	       t->offload != OFF_OPTIMIZER_PARAMS;
 }
 
 /* Returns whether the stack stores matrices as its products read them. */

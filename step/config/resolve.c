@@ -239,8 +239,8 @@ static void resolve_bucket(struct config *c)
 /* Returns whether the blocks' matrices may be gathered in fp8 where the config leaves it to the stack. */
 static bool narrow_gather_fits(const struct config *c)
 {
-	return !dtype_is_narrow(c->train.param_dtype) &&
-	       strategy_has(c->parallel.strategy, STRATEGY_CUTS_WEIGHTS) && config_may_be_narrow(c);
+	return !dtype_is_narrow(c->train.param_dtype) && strategy_has(c->parallel.strategy, STRATEGY_CUTS_WEIGHTS) &&
+	       config_may_be_narrow(c);
 }
 
 /* Returns whether operators run under torch.autocast: FSDP casts what it gathers, and 16-bit weights need none. */

@@ -21,7 +21,8 @@ static const char *const seeds[] = {
 	"[compile]\nenable = true\ncomponents = [\"model\", \"loss\"]\n",
 	"#!/bin/bash\nTP=${TP:-2}\nN=$(( $TP * 8 / 2 ))\nARGS=(\n  --num-layers 12 --hidden-size 768\n"
 	"  --num-attention-heads=12 # heads\n  \"--fp8-format hybrid\"\n)\n"
-	"L=\"([1]*2+[0])*4\"\ntorchrun --nproc_per_node 8 x.py ${ARGS[@]} --linear-attention-freq $L --num-experts 4 \\\n"
+	"L=\"([1]*2+[0])*4\"\ntorchrun --nproc_per_node 8 x.py ${ARGS[@]} --linear-attention-freq $L "
+	"--num-experts 4 \\\n"
 	"  --moe-layer-freq '([0]*1 + [1]*(12-1))' --pipeline-model-parallel-layout \"Et|(tt|)*2m|L\" \\\n"
 	"  --tensor-model-parallel-size $TP --global-batch-size $N --micro-batch-size 1 --bf16 --swiglu\n",
 	"language_model: {num_layers: 2, hidden_size: 64, num_attention_heads: 4}\nmodel_parallel:\n  bf16: True\n",
@@ -41,10 +42,13 @@ static const char *const seeds[] = {
 	"_target_: a.ConfigContainer\nmodel:\n  num_layers: ${multiply:2, ${add:1, 1}}\n  hidden_size: ${oc.env:H,64}\n"
 	"  num_attention_heads: ${oc.select:a.b, 4}\n  activation_func: {_call_: false, _target_: torch.silu}\n"
 	"  gated_linear_unit: true\n  window_size: [127, 0]\ntrain: {micro_batch_size: ${x.model.num_layers}}\n",
-	"N = 2 * 4\ndef a(n: int = N, **more) -> X:\n    \"\"\"text\"\"\"\n    c = T.Config(training=C(seq_len=8_192, x=-1),\n"
-	"        parallelism=P(tensor_parallel_degree=n if n > 1 else 1))  # text\n    c.model_spec = m(\"8B\", converters=[\n"
+	"N = 2 * 4\ndef a(n: int = N, **more) -> X:\n    \"\"\"text\"\"\"\n    c = "
+	"T.Config(training=C(seq_len=8_192, x=-1),\n"
+	"        parallelism=P(tensor_parallel_degree=n if n > 1 else 1))  # text\n    c.model_spec = "
+	"m(\"8B\", converters=[\n"
 	"        A.Config(f=['x', f\"{n}\"]), b(1)])\n    c.y, z = 1, {'k': c.training, **more}\n    return c\n"
-	"def llama3_8b():\n    c = a(n=2)\n    if c.training.seq_len >= 8 and not z:\n        c.l.append(Q(v=[i for i in w]))\n"
+	"def llama3_8b():\n    c = a(n=2)\n    if c.training.seq_len >= 8 and not z:\n        "
+	"c.l.append(Q(v=[i for i in w]))\n"
 	"    elif os.x:\n        pass\n    else:\n        c.training[\"seq_len\"] = (1 << 2) ** 3\n    with q() as r:\n"
 	"        c.b = B.from_hf(\"x/y\").to(lambda v: v)\n    return c\n",
 	"max_seq_len: 512\nmodel: {name: mpt, d_model: 64, n_layers: 2, n_heads: 4, max_seq_len: \"${max_seq_len}\"}\n"

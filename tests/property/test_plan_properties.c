@@ -314,11 +314,11 @@ static void check_memory(const struct wish *w, const struct answer *a)
 	program_destroy(b.p);
 }
 
-/* Where one rank holds the parameters there is nothing to shard. */
+/* Where one rank holds the parameters there is nothing to shard. DeepSpeed copies gradients all the same, by stage. */
 static void check_alike(const struct wish *w, const struct answer *a)
 {
 	static const char *const others[] = {"ddp", "zero1", "zero2", "fsdp"};
-	if (replicas(w) * w->context > 1)
+	if (replicas(w) * w->context > 1 || a->p->config.stack.copies_gradients)
 		return;
 	for (size_t i = 0; i < (w->pipeline > 1 ? 2 : COUNT(others)); i++) {
 		struct answer b;

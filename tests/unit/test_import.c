@@ -305,7 +305,8 @@ static void test_megatron_layers(void)
 	import_free(&im);
 
 	/* lists of layers: quoted, with blanks, beside each other; what is no list */
-	take("--num-layers 12 --tensor-model-parallel-size 1 --num-experts 64 --linear-attention-freq \"([1]*2+[0]*1)*4\"\n"
+	take("--num-layers 12 --tensor-model-parallel-size 1 --num-experts 64 --linear-attention-freq "
+	     "\"([1]*2+[0]*1)*4\"\n"
 	     "--moe-layer-freq '([0]*1 + [1]*(12-1))'\n",
 		"megatron");
 	check(KEY_model_layers, "24");

@@ -142,13 +142,17 @@ static void test_json(void)
 	struct error e;
 	CU_ASSERT_EQUAL_FATAL(
 		read_text(
-			"{\"version\": 2, \"args\": [\"/opt/algbw/all_gather_perf\", \"-g\", \"2\"], \"nccl_version\": 22807,"
-			"\"config\": {\"nthreads\": 1, \"ngpus\": 2, \"devices\": [{\"rank\": 0, \"pid\": 7, \"hostname\": \"a\", "
+			"{\"version\": 2, \"args\": [\"/opt/algbw/all_gather_perf\", \"-g\", \"2\"], "
+			"\"nccl_version\": 22807,"
+			"\"config\": {\"nthreads\": 1, \"ngpus\": 2, \"devices\": [{\"rank\": 0, \"pid\": 7, "
+			"\"hostname\": \"a\", "
 			"\"device\": 0, \"device_hex\": \"0000:18:00\", \"device_info\": \"NVIDIA H100 80GB HBM3\"}]},"
-			"\"results\": [{\"size\": 1048576, \"count\": 262144, \"type\": \"float\", \"redop\": \"none\", "
+			"\"results\": [{\"size\": 1048576, \"count\": 262144, \"type\": \"float\", \"redop\": "
+			"\"none\", "
 			"\"out_of_place\": {\"time\": 50.0, \"alg_bw\": 20.97, \"bus_bw\": 10.49, \"nwrong\": 0.0},"
 			"\"in_place\": {\"time\": 40.0, \"alg_bw\": 26, \"bus_bw\": 13}},"
-			"{\"size\": 2097152, \"count\": 524288, \"type\": \"float\", \"redop\": \"none\", \"out_of_place\": null,"
+			"{\"size\": 2097152, \"count\": 524288, \"type\": \"float\", \"redop\": \"none\", "
+			"\"out_of_place\": null,"
 			"\"in_place\": {\"time\": 80.0, \"alg_bw\": 26.21, \"bus_bw\": 13.11}}]}",
 			&logs, &e),
 		ST_OK);
@@ -166,12 +170,12 @@ static void test_json(void)
 	CU_ASSERT_DOUBLE_EQUAL(logs.at[0].rows.at[1].busbw_Bps, 13.11e9, 1);
 	nccl_logs_free(&logs);
 #define RCCL(size, place, time) \
-	"{\"name\": \"ReduceScatter\", \"nodes\": 2, \"ranks\": 4, \"ranksPerNode\": 2, \"gpusPerRank\": 1, \"size\": " size \
-	", \"type\": \"half\", \"redop\": \"sum\", \"inPlace\": " place ", \"time\": " time \
-	", \"algBw\": 20.0, \"busBw\": 15.0, \"wrong\": \"0\"}"
-	CU_ASSERT_EQUAL_FATAL(read_text("[" RCCL("1024", "0", "9.5") ", {\"algbw\": 1, \"inPlace\": 1}," RCCL("1024",
-						"1", "9.0") "," RCCL("2048", "0", "10.5") "]",
-				      &logs, &e),
+	"{\"name\": \"ReduceScatter\", \"nodes\": 2, \"ranks\": 4, \"ranksPerNode\": 2, \"gpusPerRank\": 1, "
+	"\"size\": " size ", \"type\": \"half\", \"redop\": \"sum\", \"inPlace\": " place ", \"time\": " time
+	", \"algBw\": 20.0, \"busBw\": 15.0, \"wrong\": \"0\"}" CU_ASSERT_EQUAL_FATAL(
+		read_text("[" RCCL("1024", "0", "9.5") ", {\"algbw\": 1, \"inPlace\": 1}," RCCL("1024", "1",
+				  "9.0") "," RCCL("2048", "0", "10.5") "]",
+			&logs, &e),
 		ST_OK);
 	CU_ASSERT_EQUAL_FATAL(logs.n, 1);
 	CU_ASSERT_STRING_EQUAL(logs.at[0].collective, "reduce_scatter");

@@ -29,7 +29,8 @@ static void test_read(void)
 		      "  adds_gradients: true\n  copies_gathered: true\n  dynamic_scales: true\n"
 		      "  recompute_last_gemm: true\n  scatters_messages: true\n  bucket_per_rank: 4MB\n"
 		      "  buckets_lead_only: true\n  expert_calls: true\n  gathers_narrow: true\n  stores_narrow: true\n"
-		      "  gates_activation: true\n  keeps_attention_once: true\n  softmax_masked_only: true\n  host_update: 390GB/s\n"
+		      "  gates_activation: true\n  keeps_attention_once: true\n  softmax_masked_only: true\n  "
+		      "host_update: 390GB/s\n"
 		      "  copies_gradients: true\n  reduces_whole: true\n",
 			&s),
 		ST_OK);

@@ -177,9 +177,11 @@ static void test_newer(void)
 		/* The line of a library below counts no longer, once a framework prints its own. */
 		{"Megatron-LM",
 			"rank=0 time (ms) | forward: 600.0 | backward: 900.0 | backward_inner: 1.0 | step: 500.0\n"
-			" samples/sec: 7.8 | iteration       34/   10000 | elapsed time per iteration (ms): 4103.1 | loss: 1\n"
+			" samples/sec: 7.8 | iteration       34/   10000 | elapsed time per iteration (ms): "
+			"4103.1 | loss: 1\n"
 			"rank=0 time (ms) | forward: 600.0 | backward: 900.0 | backward_inner: 1.0 | step: 500.0\n"
-			" samples/sec: 7.8 | iteration       35/   10000 | elapsed time per iteration (ms): 4000.0 | loss: 1\n",
+			" samples/sec: 7.8 | iteration       35/   10000 | elapsed time per iteration (ms): "
+			"4000.0 | loss: 1\n",
 			1, 4},
 		{"transformers' Trainer",
 			"Map: 100%|####| 50/50 [00:00<00:00, 900.1 examples/s]\n"
