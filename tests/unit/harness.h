@@ -14,7 +14,7 @@
 
 #include "base/array.h"
 
-#define HANG_S 300 /* after so long a suite fails, instead of the whole test command */
+#define HANG_S 600 /* after so long a suite fails, instead of the whole test command */
 
 struct unit_test {
 	const char *name;
