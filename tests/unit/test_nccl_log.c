@@ -170,12 +170,12 @@ static void test_json(void)
 	CU_ASSERT_DOUBLE_EQUAL(logs.at[0].rows.at[1].busbw_Bps, 13.11e9, 1);
 	nccl_logs_free(&logs);
 #define RCCL(size, place, time) \
-	"{\"name\": \"ReduceScatter\", \"nodes\": 2, \"ranks\": 4, \"ranksPerNode\": 2, \"gpusPerRank\": 1, "
-	"\"size\": " size ", \"type\": \"half\", \"redop\": \"sum\", \"inPlace\": " place ", \"time\": " time
-	", \"algBw\": 20.0, \"busBw\": 15.0, \"wrong\": \"0\"}" CU_ASSERT_EQUAL_FATAL(
-		read_text("[" RCCL("1024", "0", "9.5") ", {\"algbw\": 1, \"inPlace\": 1}," RCCL("1024", "1",
-				  "9.0") "," RCCL("2048", "0", "10.5") "]",
-			&logs, &e),
+	"{\"name\": \"ReduceScatter\", \"nodes\": 2, \"ranks\": 4, \"ranksPerNode\": 2, \"gpusPerRank\": 1, " \
+	"\"size\": " size ", \"type\": \"half\", \"redop\": \"sum\", \"inPlace\": " place ", \"time\": " time \
+	", \"algBw\": 20.0, \"busBw\": 15.0, \"wrong\": \"0\"}"
+	CU_ASSERT_EQUAL_FATAL(read_text("[" RCCL("1024", "0", "9.5") ", {\"algbw\": 1, \"inPlace\": 1}," RCCL("1024",
+						"1", "9.0") "," RCCL("2048", "0", "10.5") "]",
+				      &logs, &e),
 		ST_OK);
 	CU_ASSERT_EQUAL_FATAL(logs.n, 1);
 	CU_ASSERT_STRING_EQUAL(logs.at[0].collective, "reduce_scatter");
