@@ -20,22 +20,6 @@ static struct op delta_op(enum op_kind kind, unsigned flags, const int64_t d[7])
 	return op;
 }
 
-static void test_kernels(void)
-{
-	static const enum op_kind kinds[] = {OP_SSM_CONV, OP_SSM_CONV_GRAD, OP_DELTA_SCAN, OP_DELTA_SCAN_GRAD,
-		OP_DELTA_GATE, OP_DELTA_GATE_GRAD};
-	const unsigned no_bias = 1u << ARG_SSM_CONV_b,
-		       no_dbias = 1u << ARG_SSM_CONV_GRAD_b | 1u << ARG_SSM_CONV_GRAD_db;
-	for (size_t i = 0; i < COUNT(shapes); i++)
-		for (size_t k = 0; k < COUNT(kinds); k++)
-			for (unsigned flags = 0; flags <= OP_ACCUMULATE; flags += OP_ACCUMULATE)
-				check_op(delta_op(kinds[k], flags, shapes[i]),
-					kinds[k] == OP_SSM_CONV        ? no_bias
-					: kinds[k] == OP_SSM_CONV_GRAD ? no_dbias
-								       : 0,
-					4 * SUMS);
-}
-
 static struct op kda_op(enum op_kind kind, unsigned flags, const int64_t d[7])
 {
 	struct op op = delta_op(kind, flags, d);
@@ -43,21 +27,27 @@ static struct op kda_op(enum op_kind kind, unsigned flags, const int64_t d[7])
 	return op;
 }
 
-static void test_kda_kernels(void)
+/* Checks each shape of these scans, and of the ops beside them, against the reference. `of` makes the op. */
+static void check_kernels(enum op_kind scan, enum op_kind scan_grad,
+	struct op (*of)(enum op_kind kind, unsigned flags, const int64_t d[7]))
 {
-	static const enum op_kind kinds[] = {OP_SSM_CONV, OP_SSM_CONV_GRAD, OP_KDA_SCAN, OP_KDA_SCAN_GRAD,
-		OP_DELTA_GATE, OP_DELTA_GATE_GRAD};
+	const enum op_kind kinds[] = {OP_SSM_CONV, OP_SSM_CONV_GRAD, scan, scan_grad, OP_DELTA_GATE,
+		OP_DELTA_GATE_GRAD};
 	const unsigned no_bias = 1u << ARG_SSM_CONV_b,
 		       no_dbias = 1u << ARG_SSM_CONV_GRAD_b | 1u << ARG_SSM_CONV_GRAD_db;
 	for (size_t i = 0; i < COUNT(shapes); i++)
 		for (size_t k = 0; k < COUNT(kinds); k++)
 			for (unsigned flags = 0; flags <= OP_ACCUMULATE; flags += OP_ACCUMULATE)
-				check_op(kda_op(kinds[k], flags, shapes[i]),
+				check_op(of(kinds[k], flags, shapes[i]),
 					kinds[k] == OP_SSM_CONV        ? no_bias
 					: kinds[k] == OP_SSM_CONV_GRAD ? no_dbias
 								       : 0,
 					4 * SUMS);
 }
+
+static void test_kernels(void) { check_kernels(OP_DELTA_SCAN, OP_DELTA_SCAN_GRAD, delta_op); }
+
+static void test_kda_kernels(void) { check_kernels(OP_KDA_SCAN, OP_KDA_SCAN_GRAD, kda_op); }
 
 static void test_kda_gradient(void)
 {
