@@ -340,7 +340,7 @@ these limits again.
 | DeepSpeed of Hugging Face trainers, 1,024 tokens and fewer | 58 %% too fast |
 | pipelines over Ethernet of 1 to 25 Gb/s (DT-FM) | 20 %% off |
 | the same with tensor 8 and pipeline 8 | 57 to 72 %% too fast |
-| Transformer Engine alone, without Megatron | 15 %% too fast on H100, 33 to 43 %% on MI300X (see below) |
+| Transformer Engine alone, without Megatron | 15 %% too fast on H100, 33 to 43 %% on MI300X |
 | FSDP1 units that are smaller than a recomputed block | over InfiniBand 19 to 34 %% too fast |
 | Hugging Face's Mixtral under FSDP1 over InfiniBand | 22 to 30 %% too fast |
 | lightning-thunder and its torch.compile runs with FSDP2 | 8 to 14 %% too slow |
