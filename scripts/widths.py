@@ -19,7 +19,7 @@ ROUNDS = 6
 # whose configuration something was inferred no part says so, but its quality.
 WIDTHS = {
     'unknown_maker': ({'files': ['model/interval'], 'path': 'unknown_maker.value'}, 'gpu'),
-    'deepspeed': ({'files': ['stacks/deepspeed'], 'path': 'interval.value'}, 'software'),
+    'deepspeed': ({'files': ['stacks/deepspeed', 'stacks/deepspeed-2021'], 'path': 'interval.value'}, 'software'),
     'experts': ({'files': ['model/interval'], 'path': 'experts.value'}, 'experts'),
     'inferred': ({'files': ['model/interval'], 'path': 'inferred.value'}, None),
 }

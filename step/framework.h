@@ -34,6 +34,7 @@ struct framework {
 	bool half_weights; /* with dtype fp16 also weights and gradients are fp16, with fp32 master weights (apex.amp's
 	                      O2, as NVIDIA's BERT scripts set it) */
 	bool waits;        /* the host thread waits for each step's loss (train.sync_every 1) */
+	bool wraps_adapters; /* FSDP wraps both factors of each adapter by themselves (parallel.adapter_units) */
 	bool borrows;      /* other software than that of the runs that fixed the stack: it is as unknown as any of the
 	                      family */
 	bool ddp_overlaps; /* without ZeRO gradients are reduced during the backward pass in buckets of 25 MiB

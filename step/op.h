@@ -165,6 +165,7 @@ bool collective_cuts(enum collective c);    /* it sends one part a member: the e
 struct op_gemm {
 	int64_t m, n, k;
 	int64_t groups; /* GROUPED_GEMM: products, one behind the other; else 0 */
+	int64_t units;  /* GEMM of an adapter: FSDP units of their own whose factors it takes; 0: none */
 };
 
 /* Attention and ROPE. */
@@ -328,7 +329,7 @@ struct op_vector {
 /* COLLECTIVE of a group. */
 struct op_collective {
 	int64_t elements; /* of the full buffer: all-gather: out; reduce-scatter: in; all-reduce: both */
-	int64_t tensors;  /* all-gather of updated weights: tensors that are copied back rank by rank, or 0 */
+	int64_t tensors;  /* all-gather, reduce-scatter: tensors that are copied rank by rank beside it, or 0 */
 	int64_t crossing; /* alltoall of rows that go to each host once, and there on to their members: elements of the
 	                     full buffer of the first exchange, between the members of one place on each host; else 0 */
 	int64_t once; /* alltoall of rows that go to each rank once: elements of the full buffer without the repeats;

@@ -315,8 +315,8 @@ struct op_gemm op_as_gemm(const struct op *op)
 	if (op->kind == OP_CONV)
 		return (struct op_gemm){rows, d->out, taps * d->in, 0};
 	if (op->kind == OP_CONV_DATA)
-		return (struct op_gemm){d->batch * d->side * (d->flat ? 1 : d->side), d->in, reached, 0};
-	return (struct op_gemm){d->out, taps * d->in, rows, 0};
+		return (struct op_gemm){d->batch * d->side * (d->flat ? 1 : d->side), d->in, reached, 0, 0};
+	return (struct op_gemm){d->out, taps * d->in, rows, 0, 0};
 }
 
 double op_pairs(const struct op *op)

@@ -95,6 +95,7 @@ struct view {
  * counts as one flat tensor. */
 struct bucket {
 	uint64_t elements, padded;   /* of this tensor rank */
+	int64_t products;            /* matrices that products read */
 	uint64_t matrices;           /* muon: elements of the matrices that it steps; they stand first */
 	uint64_t narrow;             /* elements of matrices that are stored or gathered in fp8; they stand first */
 	enum dtype narrow_dtype;     /* train.dtype, fp8 or mxfp8, where there are any */

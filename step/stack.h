@@ -131,6 +131,9 @@ struct stack {
 	                    */
 	bool copies_gathered;   /* zero1: gathered weights lie by rank in buffers of their own, and a kernel of its own
 	                           copies each rank's slice of each tensor back; else they are gathered in place */
+	bool copies_units;      /* fsdp: the same of the matrices of a unit (DeepSpeed's coalesced gathers) */
+	bool copies_slices;     /* fsdp: with copies_units, twice, and the gradient's slices before they are scattered
+	                           (DeepSpeed before June 2021, and PyTorch's gathers into lists) */
 	bool scatters_messages; /* without sequence parallelism each tensor rank sends its part of a message between
 	                           pipeline stages, and the receivers gather it (Megatron's
 	                           scatter_gather_tensors_in_pipeline); else each sends all of it */

@@ -304,6 +304,9 @@ static enum status write_parallel(const struct csv *t, size_t row, const struct 
 		replicas > 1 && grad_op ? "  reshard_after_forward: false\n" : "");
 	if (replicas > 1)
 		write_more(&sharding, out);
+	if (replicas > 1 && f->wraps_adapters && *csv_get(t, row, "adapter") &&
+		(strcmp(strategy, "fsdp") == 0 || strcmp(strategy, "hsdp") == 0))
+		fprintf(out, "  adapter_units: true\n");
 	if (tp > 1)
 		fprintf(out, "  tensor: %" PRId64 "\n", tp);
 	if (tp > 1 && sequence_parallel.value && strcmp(sequence_parallel.value, "true") == 0)

@@ -143,6 +143,27 @@ static double more_copies(const struct program *p, const struct op *op)
 	return op_gradient_elements(op) > 0 ? p->config.stack.gradient_calls : 0;
 }
 
+/* An adapter's factor in an FSDP unit of its own is gathered for each use, and its gradient is scattered. The host
+ * thread issues that for each module, beside the module's own product. Its rate limiter lets two gathers at most be
+ * under way, and waits on the host for the use of the one before (torch/distributed/fsdp/_runtime_utils.py, _unshard:
+ * event.synchronize); an adapter has two factors. So the host thread is taken to wait for each use. Gradients are
+ * scattered behind its back (OP_TRANS_A). */
+static void add_units(const struct program *p, const struct op *op, const struct rates *r, struct op_cost *out,
+	struct error *e)
+{
+	const int64_t units = op->kind == OP_GEMM && !r->is_host ? op->gemm.units : 0;
+	if (units == 0)
+		return;
+	const enum mesh_dim along = p->mesh.params;
+	const bool gathers = !(op->flags & OP_TRANS_A);
+	const double factor_B = (double)(op->gemm.n * op->gemm.k) / (double)units * dtype_bytes((enum dtype)op->dtype);
+	out->issue_s *= 2 * (double)units;
+	out->holds = gathers;
+	if (gathers)
+		out->alone_s += (double)units * collective_time_s(r, COLL_ALL_GATHER, p->mesh.size[along],
+							p->mesh.stride[along], factor_B, e);
+}
+
 static enum status cost_compute(const struct program *p, const struct op *op, const struct rates *r,
 	struct op_cost *out, struct error *e)
 {
@@ -166,6 +187,7 @@ static enum status cost_compute(const struct program *p, const struct op *op, co
 	}
 	out->use.demand[RES_COMPUTE] = 1;
 	use_memory(bytes_of(op), r, out);
+	add_units(p, op, r, out, e);
 	return ST_OK;
 }
 
@@ -334,12 +356,12 @@ static double next_rank_s(const struct rates *r, int64_t size, int64_t stride, d
 	return bytes * (double)(size - 1) / (double)size * (1 / g.pair_Bps - 1 / g.ring_Bps);
 }
 
-/* Returns the time of copying gathered slices into place. They arrive by rank, and a kernel for each rank's slice of
- * each tensor copies it. The host issues these kernels behind the collective, no faster than it launches. The executor
- * gathers in place and copies nothing. */
+/* Returns the time of copying gathered slices into place, or those of gradients before they are scattered. They arrive
+ * by rank, and a kernel for each rank's slice of each tensor copies it. The host issues these kernels behind the
+ * collective, no faster than it launches. The executor gathers in place and copies nothing. */
 static double copies_back_s(const struct op *op, const struct rates *r, int64_t size)
 {
-	double slices = op->coll == COLL_ALL_GATHER && !r->is_host && !r->measured
+	double slices = (op->coll == COLL_ALL_GATHER || op->coll == COLL_REDUCE_SCATTER) && !r->is_host && !r->measured
 	                        ? (double)(op->collective.tensors * size)
 	                        : 0;
 	return slices > 0 ? fmax(slices * r->launch_s,

@@ -38,6 +38,18 @@ static struct unit_use use_of(const struct builder *b, int64_t layer)
 	return use;
 }
 
+/* Appends a gather of a bucket's elements, which are those of so many matrices. Vectors stay gathered under DeepSpeed
+ * (stage3_param_persistence_threshold), so that no slices of them are copied. */
+static void gather_part(struct builder *b, int32_t bucket, bool again, int64_t elements, int64_t matrices,
+	enum dtype wire, struct view in, int32_t buffer)
+{
+	struct op op = build_collective(b, COLL_ALL_GATHER, b->r->buckets.at[bucket].along, LANE_COMM, wire, elements,
+		again ? "weights to recompute" : "weights", again ? NONE : bucket);
+	if (b->c->stack.copies_units)
+		op.collective.tensors = matrices * (b->c->stack.copies_slices ? 2 : 1);
+	build_with(b, op, in, view_of(buffer));
+}
+
 /* Gathers `again` elements, where that is above 0, and then all of the bucket. */
 static int32_t gather(struct builder *b, int32_t bucket, int64_t again, int64_t after)
 {
@@ -57,13 +69,10 @@ static int32_t gather(struct builder *b, int32_t bucket, int64_t again, int64_t 
 		return in.buffer;
 	int32_t buffer = build_buffer(b, COMP_BUFFERS, wire, full, false);
 	build_after(b, LANE_COMM, after);
-	if (again > 0)
-		build_with(b,
-			build_collective(b, COLL_ALL_GATHER, k->along, LANE_COMM, wire,
-				(again + k->shards - 1) / k->shards * k->shards, "weights to recompute", NONE),
-			in, view_of(buffer));
-	build_with(b, build_collective(b, COLL_ALL_GATHER, k->along, LANE_COMM, wire, full, "weights", bucket), in,
-		view_of(buffer));
+	if (again > 0) /* without the block's last product */
+		gather_part(b, bucket, true, (again + k->shards - 1) / k->shards * k->shards, k->products - 1, wire, in,
+			buffer);
+	gather_part(b, bucket, false, full, k->products, wire, in, buffer);
 	return buffer;
 }
 

@@ -232,6 +232,7 @@ static void place_params(struct builder *b)
 			struct bucket *k = &b->r->buckets.at[rp->bucket];
 			rp->offset = k->elements;
 			k->elements += rp->elements;
+			k->products += param_is_product(rp->param.kind);
 			if (place < PARTIAL)
 				b->buckets[rp->bucket].partial = k->elements;
 			if (place <= PARTIAL)

@@ -9,6 +9,17 @@
  */
 #include "step/builder/blocks.h"
 
+/* Returns the units that hold the weight of an adapter's product: one for each module whose results the product has
+ * side by side. Q, K and V, and gate and up, are modules of their own in Hugging Face's models. */
+static int64_t adapter_units(const struct builder *b, enum param_kind w)
+{
+	if (!b->gathers || !b->c->parallel.adapter_units || !param_is_lora(w))
+		return 0;
+	const bool qkv = w == PARAM_LORA_QKV_A || w == PARAM_LORA_QKV_A + 1,
+		   fc1 = w == PARAM_LORA_FC1_A || w == PARAM_LORA_FC1_A + 1;
+	return qkv ? 3 : fc1 && (b->m->mlp == MLP_SWIGLU || b->m->mlp == MLP_GEGLU) ? 2 : 1;
+}
+
 /* Appends a product with a layer's weights. The products of the router and of what conditions stay in the wider format:
  * they have few columns, or few rows. */
 static void product(struct builder *b, const struct linear *l, uint16_t flags, int64_t m, int64_t n, int64_t k,
@@ -30,6 +41,7 @@ static void product(struct builder *b, const struct linear *l, uint16_t flags, i
 	op.gemm.n = n;
 	op.gemm.k = k;
 	op.gemm.groups = l->experts;
+	op.gemm.units = adapter_units(b, l->w);
 	build_op(b, op, grouped ? (const struct view[]){A, B, C} : (const struct view[]){A, B, bias, C});
 }
 

@@ -185,11 +185,12 @@ static void reduce_bucket(struct builder *b, int32_t i)
 	}
 	if (!b->c->parallel.overlap && (shares || replicas))
 		build_after(b, shares ? LANE_COMM : LANE_REPLICA_COMM, build_last(b, LANE_COMPUTE));
-	if (shares)
-		build_with(b,
-			build_collective(b, k->shards > 1 ? COLL_REDUCE_SCATTER : COLL_ALL_REDUCE, k->along, LANE_COMM,
-				b->reduce, full, "grads", i),
-			in, out);
+	if (shares) {
+		struct op op = build_collective(b, k->shards > 1 ? COLL_REDUCE_SCATTER : COLL_ALL_REDUCE, k->along,
+			LANE_COMM, b->reduce, full, "grads", i);
+		op.collective.tensors = b->gathers && b->c->stack.copies_slices ? k->products : 0;
+		build_with(b, op, in, out);
+	}
 	if (replicas) /* hsdp: each replica of the part has seen other sequences (PyTorch, fully_shard on a mesh of two
 	                 dimensions) */
 		build_all_reduce(b, DIM_REPLICA, LANE_REPLICA_COMM, b->reduce, part, out, "grads", i);

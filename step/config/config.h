@@ -134,6 +134,7 @@ struct parallel {
 	bool overlap;
 	int64_t prefetch;
 	int64_t unit_params; /* FSDP1 wraps modules of so many parameters; 0: a block is a unit */
+	bool adapter_units;  /* FSDP1 wraps both factors of each adapter, each in a unit of its own */
 	bool reshard_after_forward;
 };
 

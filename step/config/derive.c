@@ -201,6 +201,8 @@ const char *config_predicted_only(const struct config *c)
 		return "train.recompute_modules op is predicted, not executed";
 	if (c->parallel.unit_params > 0)
 		return "parallel.unit_params is predicted, not executed";
+	if (c->parallel.adapter_units && c->model.lora_rank > 0)
+		return "parallel.adapter_units is predicted, not executed";
 	return NULL;
 }
 

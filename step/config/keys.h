@@ -200,6 +200,7 @@ struct config_key {
 	X(parallel, overlap, BOOL, AT(parallel.overlap), "true", STRATEGY_REDUCES) \
 	X(parallel, prefetch, INT(0, 10000), AT(parallel.prefetch), "1", STRATEGY_UNITS) \
 	X(parallel, unit_params, INT(0, 1000000000000), AT(parallel.unit_params), "0", STRATEGY_UNITS) \
+	X(parallel, adapter_units, BOOL, AT(parallel.adapter_units), "false", STRATEGY_UNITS) \
 	X(parallel, gather_dtype, WORD(gather_dtype), AT(parallel.gather_dtype), "auto", STRATEGY_UNITS) \
 	X(parallel, reshard_after_forward, BOOL, AT(parallel.reshard_after_forward), "true", STRATEGY_UNITS) \
 	X(collectives, algorithm, WORD(algorithm), AT(collectives.algorithm), "auto", EVERY) \

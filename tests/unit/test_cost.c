@@ -491,11 +491,39 @@ static void test_copies_gathered(void)
 	gather.collective.tensors = sum.collective.tensors = 3;
 	NEAR(cost(&m, gather).alone_s, plain_s + 3 * 16 * 4e-6);
 	NEAR(cost(&m, sum).alone_s, sum_s);
+	struct op scatter = gather;
+	scatter.coll = COLL_REDUCE_SCATTER;
+	scatter.collective.tensors = 0;
+	const double scatter_s = cost(&m, scatter).alone_s;
+	scatter.collective.tensors = 3;
+	NEAR(cost(&m, scatter).alone_s, scatter_s + 3 * 16 * 4e-6);
 	gather.collective.tensors = 0;
 	gather.collective.elements = 1 << 30;
 	const double large_s = cost(&m, gather).alone_s;
 	gather.collective.tensors = 3;
 	NEAR(cost(&m, gather).alone_s, large_s + 2 * 2.0 * (1 << 30) / (2e12 * 0.9));
+}
+
+/* An adapter's factors in units of their own are as many calls as modules, each with a gather that the host thread
+ * waits for. The scatters of their gradients are only issued. */
+static void test_adapter_units(void)
+{
+	mesh(1, 4);
+	program.mesh.params = DIM_DP;
+	struct machine m = gpu(), cores = host();
+	const struct op plain = gemm(DT_BF16, 4096, 64, 512), on_cores = gemm(DT_FP32, 64, 64, 64);
+	struct op two = plain, gradient = plain, two_on_cores = on_cores,
+		  gather = collective(COLL_ALL_GATHER, DIM_DP, 64 * 512 / 2);
+	gather.dtype = gather.out_dtype = DT_BF16;
+	two.gemm.units = gradient.gemm.units = two_on_cores.gemm.units = 2;
+	gradient.flags |= OP_TRANS_A;
+	const struct op_cost alone = cost(&m, plain), units = cost(&m, two), behind = cost(&m, gradient);
+	NEAR(units.issue_s, 4 * alone.issue_s);
+	NEAR(units.alone_s, alone.alone_s + 2 * cost(&m, gather).alone_s);
+	NEAR(behind.issue_s, 4 * alone.issue_s);
+	NEAR(behind.alone_s, alone.alone_s);
+	CU_ASSERT_TRUE(units.holds && !alone.holds && !behind.holds);
+	CU_ASSERT_EQUAL(cost(&cores, two_on_cores).alone_s, cost(&cores, on_cores).alone_s);
 }
 
 /* With launch_blocking kernels and collectives hold the host thread, messages do not; nor does anything on cores. */
@@ -569,8 +597,9 @@ static void test_expert_calls(void)
 
 UNIT_MAIN("cost", {"experts one by one", test_expert_loop}, {"experts called one by one", test_expert_calls},
 	{"launches that are waited for", test_launch_blocking}, {"scales of fp8 copies", test_dynamic_scales},
-	{"gathered weights copied back", test_copies_gathered}, {"grouped products", test_grouped_products},
-	{"roofline", test_roofline}, {"shapes of products", test_shapes_of_products},
+	{"gathered weights copied back", test_copies_gathered}, {"adapters' units", test_adapter_units},
+	{"grouped products", test_grouped_products}, {"roofline", test_roofline},
+	{"shapes of products", test_shapes_of_products},
 	{"sums of gradients by kernels of their own", test_adds_gradients},
 	{"gradients through buckets", test_copies_gradients}, {"products of one repeated token", test_repeated_data},
 	{"a share of one format", test_share_of_a_format},

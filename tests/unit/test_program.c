@@ -582,6 +582,50 @@ static void test_tensors_gathered(void)
 	}
 }
 
+/* Each matrix of a unit is copied behind its gather; slice by slice also before its gradient is scattered. */
+static void test_units_copied(void)
+{
+	struct config c = tiny(STRAT_FSDP, 4, 1);
+	c.micro_batches = 1;
+	c.train.global_batch = 8;
+	for (int slices = 0; slices <= 1; slices++) {
+		c.stack.copies_units = true;
+		c.stack.copies_slices = slices;
+		struct program *p = built(&c);
+		int64_t gathered = 0, scattered = 0;
+		for (size_t i = 0; i < p->roles[0].ops.n; i++) {
+			const struct op *op = &p->roles[0].ops.at[i];
+			if (op->kind == OP_COLLECTIVE)
+				*(op->coll == COLL_ALL_GATHER ? &gathered : &scattered) += op->collective.tensors;
+		}
+		CU_ASSERT_EQUAL(gathered, (1 + slices) * 2 * 3 * 4); /* forward and backward, 3 blocks of 4 matrices */
+		CU_ASSERT_EQUAL(scattered, slices * 3 * 4);
+		program_destroy(p);
+	}
+}
+
+/* Adapters of Q, K and V are three modules, of two factors each, as those of the other products are one each. */
+static void test_adapter_units(void)
+{
+	struct config c = tiny(STRAT_FSDP, 4, 1);
+	c.micro_batches = 1;
+	c.train.global_batch = 8;
+	c.model.lora_rank = 4;
+	for (int own = 0; own <= 1; own++) {
+		c.parallel.adapter_units = own;
+		struct program *p = built(&c);
+		int64_t forward = 0, backward = 0;
+		for (size_t i = 0; i < p->roles[0].ops.n; i++) {
+			const struct op *op = &p->roles[0].ops.at[i];
+			if (op->kind == OP_GEMM)
+				*(op->flags & OP_TRANS_B ? &forward : &backward) += op->gemm.units;
+		}
+		CU_ASSERT_EQUAL(forward, own * 3 * 2 * (3 + 1 + 1 + 1));
+		CU_ASSERT_EQUAL(backward, own * 2 * 3 * 2 * (3 + 1 + 1 + 1)); /* of inputs and of weights */
+		program_destroy(p);
+	}
+}
+
 /* The checker finds what it is there to find. */
 static void test_check_catches(void)
 {
@@ -614,4 +658,5 @@ UNIT_MAIN("program", {"forward pass of DiT", test_dit_forward}, {"a sliding wind
 	{"units smaller than a block", test_small_units}, {"buckets", test_buckets},
 	{"lead buckets", test_lead_buckets}, {"gathered memory", test_gathered_memory},
 	{"transient memory", test_transient_memory}, {"state memory", test_state_memory},
-	{"tensors gathered", test_tensors_gathered}, {"check catches", test_check_catches})
+	{"tensors gathered", test_tensors_gathered}, {"units copied", test_units_copied},
+	{"adapters' units", test_adapter_units}, {"check catches", test_check_catches})
