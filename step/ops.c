@@ -313,7 +313,7 @@ struct op_gemm op_as_gemm(const struct op *op)
 	const int64_t rows = d->batch * side * (d->flat ? 1 : side), sorts = d->stride * (d->flat ? 1 : d->stride);
 	const int64_t reached = (taps * d->out + sorts - 1) / sorts;
 	if (op->kind == OP_CONV)
-		return (struct op_gemm){rows, d->out, taps * d->in, 0};
+		return (struct op_gemm){rows, d->out, taps * d->in, 0, 0};
 	if (op->kind == OP_CONV_DATA)
 		return (struct op_gemm){d->batch * d->side * (d->flat ? 1 : d->side), d->in, reached, 0, 0};
 	return (struct op_gemm){d->out, taps * d->in, rows, 0, 0};

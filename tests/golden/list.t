@@ -339,6 +339,7 @@ The catalogue. (Figures and sources are tests/unit/test_catalogue.c's business: 
     alpa                     ddp       bf16     bf16     bf16         yes    yes      Alpa
     composer-fsdp            fsdp      bf16     fp32     fp32         no     yes      llm-foundry; Composer; MosaicML
     deepspeed                ddp       bf16     bf16     bf16         no     yes      DeepSpeed; DeepSpeed-Chat; Colossal-AI; Hugging Face ... DeepSpeed; accelerate ... DeepSpeed; Lightning ... DeepSpeed; HF Trainer ... DeepSpeed; TRL ... DeepSpeed; Axolotl ... DeepSpeed; LLaMA-Factory ... DeepSpeed; Hugging Face ... ZeRO; accelerate ... ZeRO; HF Trainer ... ZeRO; TRL ... ZeRO; Axolotl ... ZeRO; LLaMA-Factory ... ZeRO; MiCS; BMTrain; OpenRLHF; LMFlow; Open-Sora
+    deepspeed-2021           fsdp      bf16     bf16     bf16         no     yes      DeepSpeed 2021
     gpt-neox                 ddp       bf16     bf16     fp32         yes    no       GPT-NeoX
     internlm                 ddp       bf16     bf16     bf16         yes    yes      InternLM; InternEvo; InternTrain
     jax-pax                  ddp       bf16     bf16     bf16         yes    yes      JAX PAX; PAX; PaxML; Praxis

@@ -441,6 +441,22 @@ static void test_yaml(void)
 	check(KEY_train_lora_targets, "attention");
 	check(KEY_train_lora_base, "nf4_double");
 	check(KEY_train_param_dtype, "bf16");
+	CU_ASSERT_FALSE(import_has(&im, KEY_parallel_adapter_units));
+	import_free(&im);
+
+	take("base_model: someone/Meta-Llama-3-8B\nmicro_batch_size: 2\nbf16: true\nadapter: lora\n"
+	     "fsdp: [full_shard, auto_wrap]\n",
+		"axolotl");
+	check(KEY_parallel_adapter_units, "true");
+	import_free(&im);
+
+	take("model_name_or_path: Qwen/Qwen3-8B\nuse_peft: true\nper_device_train_batch_size: 4\nfsdp: full_shard\n",
+		"transformers");
+	check(KEY_parallel_adapter_units, "true");
+	import_free(&im);
+
+	take("model_name_or_path: Qwen/Qwen3-8B\nper_device_train_batch_size: 4\nfsdp: full_shard\n", "transformers");
+	CU_ASSERT_FALSE(import_has(&im, KEY_parallel_adapter_units));
 	import_free(&im);
 
 	take("trainer: {devices: 8, num_nodes: 2, precision: bf16}\n"
