@@ -5,9 +5,9 @@
 
 Three profiles are calibrated: two hosts at 1 Gb/s with a rank each, and four hosts in two racks with a rank each and two
 ranks each. All else is predicted from them: other rates (cluster.network_factor), other sizes, other groups. It runs in
-pieces of at most two minutes; standard error says how much is left. A run that was stopped goes on where it was: FOLDER
-keeps what was measured, for as long as neither the program nor the beds change; --fresh begins anew. --slice is put
-before the command of each piece, to keep a shared machine quiet.
+pieces of about two minutes at most; standard error says how much is left. A run that was stopped goes on where it was:
+FOLDER keeps what was measured, for as long as neither the program nor the beds change; --fresh begins anew. --slice is
+put before the command of each piece, to keep a shared machine quiet.
 
 The result is FOLDER/testbed.json and, with --docs, the tables of docs/clusters.md. Exit codes: 0; 2 no test-bed here, or
 a part is missing; 3 a goal is missed.
@@ -41,11 +41,11 @@ STEADY_B = 64 << 10
 
 # Bed, ranks a host, profile, keys that all its commands have, and keys that say of the bed what the profile does not: of
 # the prediction alone. `s`: seconds of its calibration, about.
-TWO = {"bed": "two", "hosts": 2, "each": 1, "profile": "two", "s": 40}
+TWO = {"bed": "two", "hosts": 2, "each": 1, "profile": "two", "s": 65}
 SLOW = {**TWO, "bed": "slow", "sets": ["cluster.network_factor=0.3"]}
 UNEVEN = {**TWO, "bed": "uneven", "predicted": ["cluster.slow_ranks={n1: 2}"]}  # executed as the host is
-FOUR = {"bed": "four", "hosts": 4, "each": 1, "profile": "four", "s": 70}
-EIGHT = {**FOUR, "each": 2, "profile": "eight", "s": 100}
+FOUR = {"bed": "four", "hosts": 4, "each": 1, "profile": "four", "s": 95}
+EIGHT = {**FOUR, "each": 2, "profile": "eight", "s": 125}
 ORIGINS = {"two": TWO, "four": FOUR, "eight": EIGHT}
 FOUR_OF_EIGHT = {**FOUR, "profile": "eight"}  # one rank a host, predicted from two
 SMALL = ("1K", "1M", 10)  # first and last size, calls of each; calibration times none of them

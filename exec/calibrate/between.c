@@ -21,7 +21,7 @@
 #define CALLS_MAX 24
 #define PILOT_B ((uint64_t)512 << 10)
 #define SIZES_MIN 5      /* up to 512 KiB are timed on any network */
-#define PASSES 3         /* that the budget is to allow: a warm-up and two that count */
+#define PASSES 9         /* that the budget is to allow: a warm-up and eight that count */
 #define LEAST_S 1e-9     /* a curve's times are positive */
 #define STEADY_B (128e3) /* from here on time is latency and bytes over rate */
 #define TRAINS (CALIBRATION_COLLECTIVES * CALIBRATION_COMM_SIZES)

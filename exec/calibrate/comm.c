@@ -6,7 +6,7 @@
 
 #define COLLECTIVES_S \
 	4.0 /* for the collectives of all group sizes together, where that allows more than the fewest steps */
-#define BETWEEN_S 12.0    /* the same, for groups between hosts */
+#define BETWEEN_S 36.0    /* the same, for groups between hosts */
 #define PAIRS 2           /* measurements: a latency and a rate */
 #define OVERLAP_INSIDE 2  /* what a collective and a product cost each other */
 #define OVERLAP_BETWEEN 4 /* the same, for a byte and a message, and what waiting costs */
