@@ -65,9 +65,11 @@ static void fill_gates(const struct shape *s, const struct head *h, const struct
 	}
 }
 
-/* One row of a channel: state = decay state + beta (v - decay state . k) k. */
-static void step(float *restrict state, const float *restrict k, int64_t N, float decay, float beta, float v)
+/* state = decay state + beta (v - decay state . k) k */
+static void step(float *restrict state, const struct head *head, const struct room *r, int64_t t, int64_t N, float v)
 {
+	const float *restrict k = head->k + t * N;
+	const float decay = r->decay[t], beta = r->beta[t];
 	float lane[LANES] = {0};
 	FOR_LANES(N, float d = decay * state[i]; state[i] = d; lane[l] += d * k[i];);
 	const float push = beta * (v - lanes_sum(lane));
@@ -75,26 +77,25 @@ static void step(float *restrict state, const float *restrict k, int64_t N, floa
 		state[i] += push * k[i];
 }
 
-/* Runs a head through a sequence; j->y NULL: for the states alone. */
-static void run_head(const struct scan_job *j, int64_t sequence, int64_t h, const struct head *head,
-	const struct room *r)
+/* As exec/host/delta_loop.h says. */
+static float row_grad(const struct head *head, int64_t t, int64_t N, float v, float dy, const float *restrict before,
+	const float *restrict after, const struct room *r, float *restrict dk, float *restrict dq)
 {
-	const struct shape *s = &j->s;
-	const int64_t N = s->N;
-	memset(r->state, 0, (size_t)(s->P * N) * sizeof *r->state);
-	for (int64_t t = 0; t < s->seq; t++) {
-		if (t % s->chunk == 0)
-			memcpy(scan_states(j, sequence, t / s->chunk, h), r->state,
-				(size_t)(s->P * N) * sizeof *r->state);
-		for (int64_t p = 0; p < s->P; p++) {
-			float *state = r->state + p * N;
-			step(state, head->k + t * N, N, r->decay[t], r->beta[t], head->v[t * head->row + p]);
-			if (j->y)
-				j->y[((sequence * s->seq + t) * s->heads + h) * s->P + p] = row_dot(state,
-					head->q + t * N, N);
-		}
-	}
+	const float *restrict k = head->k + t * N, *restrict q = head->q + t * N;
+	const float decay = r->decay[t], beta = r->beta[t];
+	float *restrict ds = r->dstate;
+	float by_k[LANES] = {0}, by_state[LANES] = {0}, by_decay[LANES] = {0};
+	FOR_LANES(N, float d = ds[i] + dy * q[i]; ds[i] = d; dq[i] += dy * after[i]; by_k[l] += d * k[i];
+		  by_state[l] += before[i] * k[i];);
+	const float through = lanes_sum(by_k), error = v - decay * lanes_sum(by_state), dv = beta * through;
+	FOR_LANES(N, dk[i] += beta * error * ds[i] - dv * decay * before[i]; float d = ds[i] - dv * k[i];
+		  by_decay[l] += d * before[i]; ds[i] = decay * d;);
+	r->dbeta[t] += error * through;
+	r->dg[t] += decay * lanes_sum(by_decay);
+	return dv;
 }
+
+#include "exec/host/delta_loop.h"
 
 static void scan_task(void *ctx, int64_t task, int thread)
 {
@@ -121,48 +122,6 @@ enum status kernel_delta_scan(const struct host_env *env, const struct op *op, v
 	return ST_OK;
 }
 
-/* A channel's gradients in one row. before, after: its states around the row; r->dstate: the gradient of the state
- * behind it on the way in, of that before it on the way out. Those of the unit key and query are added to dk and dq.
- * Returns that of v. */
-static float row_grad(const struct head *head, int64_t t, int64_t N, float v, float dy, const float *restrict before,
-	const float *restrict after, const struct room *r, float *restrict dk, float *restrict dq)
-{
-	const float *restrict k = head->k + t * N, *restrict q = head->q + t * N;
-	const float decay = r->decay[t], beta = r->beta[t];
-	float *restrict ds = r->dstate;
-	float by_k[LANES] = {0}, by_state[LANES] = {0}, by_decay[LANES] = {0};
-	FOR_LANES(N, float d = ds[i] + dy * q[i]; ds[i] = d; dq[i] += dy * after[i]; by_k[l] += d * k[i];
-		  by_state[l] += before[i] * k[i];);
-	const float through = lanes_sum(by_k), error = v - decay * lanes_sum(by_state), dv = beta * through;
-	FOR_LANES(N, dk[i] += beta * error * ds[i] - dv * decay * before[i]; float d = ds[i] - dv * k[i];
-		  by_decay[l] += d * before[i]; ds[i] = decay * d;);
-	r->dbeta[t] += error * through;
-	r->dg[t] += decay * lanes_sum(by_decay);
-	return dv;
-}
-
-/* A channel's gradients in one chunk, rows from the last to the first. r->dstate is that of the state behind it. */
-static void channel_grad(const struct scan_job *j, const struct head *head, int64_t sequence, int64_t h, int64_t p,
-	int64_t chunk, const struct room *r)
-{
-	const struct shape *s = &j->s;
-	const int64_t N = s->N, first = chunk * s->chunk, g = h / s->per_group;
-	const int64_t n = s->seq - first < s->chunk ? s->seq - first : s->chunk;
-	float *history = r->state;
-	memcpy(history, scan_states(j, sequence, chunk, h) + p * N, (size_t)N * sizeof *history);
-	for (int64_t i = 0; i < n; i++) {
-		const int64_t t = first + i;
-		memcpy(history + (i + 1) * N, history + i * N, (size_t)N * sizeof *history);
-		step(history + (i + 1) * N, head->k + t * N, N, r->decay[t], r->beta[t], head->v[t * head->row + p]);
-	}
-	for (int64_t i = n; i-- > 0;) {
-		const int64_t t = first + i, row = sequence * s->seq + t;
-		float *dv = j->dxbc + row * s->conv_row + g * s->conv, *dk = dv + s->x;
-		dv[h % s->per_group * s->P + p] = row_grad(head, t, N, head->v[t * head->row + p],
-			j->dy[(row * s->heads + h) * s->P + p], history + i * N, history + (i + 1) * N, r, dk, dk + N);
-	}
-}
-
 static void head_backward(const struct scan_job *j, int64_t sequence, int64_t h, const struct room *r)
 {
 	const struct shape *s = &j->s;
@@ -173,11 +132,7 @@ static void head_backward(const struct scan_job *j, int64_t sequence, int64_t h,
 	run_head(j, sequence, h, &head, r);
 	memset(r->dg, 0, (size_t)s->seq * sizeof *r->dg);
 	memset(r->dbeta, 0, (size_t)s->seq * sizeof *r->dbeta);
-	for (int64_t p = 0; p < s->P; p++) {
-		memset(r->dstate, 0, (size_t)s->N * sizeof *r->dstate);
-		for (int64_t chunk = s->chunks; chunk-- > 0;)
-			channel_grad(j, &head, sequence, h, p, chunk, r);
-	}
+	channels_grad(j, &head, sequence, h, r);
 	for (int64_t t = 0; t < s->seq; t++) {
 		const float soft = softplus_of(&head, t), d = -head.A * r->dg[t] * (1.0f - expf(-soft));
 		float *din = j->din + (sequence * s->seq + t) * s->in_row + column;

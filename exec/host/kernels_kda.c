@@ -64,10 +64,11 @@ static void fill_gates(const struct shape *s, const struct head *h, const struct
 	}
 }
 
-/* One row of a channel: state = decay state + beta (v - decay state . k) k. */
-static void step(float *restrict state, const float *restrict k, const float *restrict decay, int64_t N, float beta,
-	float v)
+/* state = decay state + beta (v - decay state . k) k */
+static void step(float *restrict state, const struct head *head, const struct room *r, int64_t t, int64_t N, float v)
 {
+	const float *restrict k = head->k + t * N, *restrict decay = r->decay + t * N;
+	const float beta = r->beta[t];
 	float lane[LANES] = {0};
 	FOR_LANES(N, float d = decay[i] * state[i]; state[i] = d; lane[l] += d * k[i];);
 	const float push = beta * (v - lanes_sum(lane));
@@ -75,26 +76,29 @@ static void step(float *restrict state, const float *restrict k, const float *re
 		state[i] += push * k[i];
 }
 
-/* Runs a head through a sequence; y NULL: for the states alone. */
-static void run_head(const struct scan_job *j, int64_t sequence, int64_t h, const struct head *head,
-	const struct room *r)
+/* As exec/host/delta_loop.h says. */
+static float row_grad(const struct head *head, int64_t t, int64_t N, float v, float dy, const float *restrict before,
+	const float *restrict after, const struct room *r, float *restrict dk, float *restrict dq)
 {
-	const struct shape *s = &j->s;
-	const int64_t N = s->N;
-	memset(r->state, 0, (size_t)(s->P * N) * sizeof *r->state);
-	for (int64_t t = 0; t < s->seq; t++) {
-		if (t % s->chunk == 0)
-			memcpy(scan_states(j, sequence, t / s->chunk, h), r->state,
-				(size_t)(s->P * N) * sizeof *r->state);
-		for (int64_t p = 0; p < s->P; p++) {
-			float *state = r->state + p * N;
-			step(state, head->k + t * N, r->decay + t * N, N, r->beta[t], head->v[t * head->row + p]);
-			if (j->y)
-				j->y[((sequence * s->seq + t) * s->heads + h) * s->P + p] = row_dot(state,
-					head->q + t * N, N);
-		}
+	const float *restrict k = head->k + t * N, *restrict q = head->q + t * N, *restrict decay = r->decay + t * N;
+	const float beta = r->beta[t];
+	float *restrict ds = r->dstate, *restrict dg = r->dg + t * N;
+	float by_k[LANES] = {0}, by_state[LANES] = {0};
+	FOR_LANES(N, float d = ds[i] + dy * q[i]; ds[i] = d; dq[i] += dy * after[i]; by_k[l] += d * k[i];
+		  by_state[l] += decay[i] * before[i] * k[i];);
+	const float through = lanes_sum(by_k), error = v - lanes_sum(by_state), dv = beta * through;
+	for (int64_t i = 0; i < N; i++) {
+		const float decayed = decay[i] * before[i];
+		dk[i] += beta * error * ds[i] - dv * decayed;
+		const float d = ds[i] - dv * k[i];
+		dg[i] += d * decayed;
+		ds[i] = decay[i] * d;
 	}
+	r->dbeta[t] += error * through;
+	return dv;
 }
+
+#include "exec/host/delta_loop.h"
 
 static void scan_task(void *ctx, int64_t task, int thread)
 {
@@ -131,53 +135,6 @@ enum status kernel_kda_scan(const struct host_env *env, const struct op *op, voi
 	return ST_OK;
 }
 
-/* A channel's gradients in one row. before, after: its states around the row; r->dstate: the gradient of the state
- * behind it on the way in, of that before it on the way out. Those of the unit key and query are added to dk and dq.
- * Returns that of v. */
-static float row_grad(const struct head *head, int64_t t, int64_t N, float v, float dy, const float *restrict before,
-	const float *restrict after, const struct room *r, float *restrict dk, float *restrict dq)
-{
-	const float *restrict k = head->k + t * N, *restrict q = head->q + t * N, *restrict decay = r->decay + t * N;
-	const float beta = r->beta[t];
-	float *restrict ds = r->dstate, *restrict dg = r->dg + t * N;
-	float by_k[LANES] = {0}, by_state[LANES] = {0};
-	FOR_LANES(N, float d = ds[i] + dy * q[i]; ds[i] = d; dq[i] += dy * after[i]; by_k[l] += d * k[i];
-		  by_state[l] += decay[i] * before[i] * k[i];);
-	const float through = lanes_sum(by_k), error = v - lanes_sum(by_state), dv = beta * through;
-	for (int64_t i = 0; i < N; i++) {
-		const float decayed = decay[i] * before[i];
-		dk[i] += beta * error * ds[i] - dv * decayed;
-		const float d = ds[i] - dv * k[i];
-		dg[i] += d * decayed;
-		ds[i] = decay[i] * d;
-	}
-	r->dbeta[t] += error * through;
-	return dv;
-}
-
-/* A channel's gradients in one chunk, rows from the last to the first. r->dstate is that of the state behind it. */
-static void channel_grad(const struct scan_job *j, const struct head *head, int64_t sequence, int64_t h, int64_t p,
-	int64_t chunk, const struct room *r)
-{
-	const struct shape *s = &j->s;
-	const int64_t N = s->N, first = chunk * s->chunk, g = h / s->per_group;
-	const int64_t n = s->seq - first < s->chunk ? s->seq - first : s->chunk;
-	float *history = r->state;
-	memcpy(history, scan_states(j, sequence, chunk, h) + p * N, (size_t)N * sizeof *history);
-	for (int64_t i = 0; i < n; i++) {
-		const int64_t t = first + i;
-		memcpy(history + (i + 1) * N, history + i * N, (size_t)N * sizeof *history);
-		step(history + (i + 1) * N, head->k + t * N, r->decay + t * N, N, r->beta[t],
-			head->v[t * head->row + p]);
-	}
-	for (int64_t i = n; i-- > 0;) {
-		const int64_t t = first + i, row = sequence * s->seq + t;
-		float *dv = j->dxbc + row * s->conv_row + g * s->conv, *dk = dv + s->x;
-		dv[h % s->per_group * s->P + p] = row_grad(head, t, N, head->v[t * head->row + p],
-			j->dy[(row * s->heads + h) * s->P + p], history + i * N, history + (i + 1) * N, r, dk, dk + N);
-	}
-}
-
 /* The gradients of f and of a head's 1 + N values, given those of the logarithms. */
 static void decays_grad(const struct kda_job *j, const struct head *head, int64_t sequence, int64_t h,
 	const struct room *r)
@@ -208,11 +165,7 @@ static void head_backward(const struct kda_job *j, int64_t sequence, int64_t h, 
 	run_head(scan, sequence, h, &head, r);
 	memset(r->dg, 0, (size_t)(s->seq * s->N) * sizeof *r->dg);
 	memset(r->dbeta, 0, (size_t)s->seq * sizeof *r->dbeta);
-	for (int64_t p = 0; p < s->P; p++) {
-		memset(r->dstate, 0, (size_t)s->N * sizeof *r->dstate);
-		for (int64_t chunk = s->chunks; chunk-- > 0;)
-			channel_grad(scan, &head, sequence, h, p, chunk, r);
-	}
+	channels_grad(scan, &head, sequence, h, r);
 	for (int64_t t = 0; t < s->seq; t++)
 		scan->din[(sequence * s->seq + t) * s->in_row + h / s->per_group * s->in + s->conv + h % s->per_group] =
 			r->dbeta[t] * r->beta[t] * (1.0f - r->beta[t]);
