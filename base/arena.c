@@ -1,10 +1,8 @@
 #include "base/arena.h"
 
 #include <assert.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -85,18 +83,4 @@ char *arena_strdup(struct arena *a, const char *text)
 	if (copy)
 		memcpy(copy, text, size);
 	return copy;
-}
-
-char *arena_printf(struct arena *a, const char *fmt, ...)
-{
-	va_list ap, again;
-	va_start(ap, fmt);
-	va_copy(again, ap);
-	int len = vsnprintf(NULL, 0, fmt, ap);
-	va_end(ap);
-	char *text = len >= 0 ? arena_alloc(a, (size_t)len + 1) : NULL;
-	if (text)
-		vsnprintf(text, (size_t)len + 1, fmt, again);
-	va_end(again);
-	return text;
 }

@@ -12,6 +12,5 @@ void arena_destroy(struct arena *a); /* NULL-safe */
 /* Zeroed, aligned to 16 bytes; NULL when out of memory. size 0 gives a valid unique pointer. */
 void *arena_alloc(struct arena *a, size_t size);
 char *arena_strdup(struct arena *a, const char *text);
-char *arena_printf(struct arena *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

@@ -376,14 +376,6 @@ enum status machine_group(const struct machine *m, int64_t size, int64_t stride,
 	return group_of_cluster(m, size, stride, out, e);
 }
 
-struct link_spec machine_group_link(const struct machine *m, int64_t size, int64_t stride)
-{
-	struct group g;
-	if (machine_group(m, size, stride, &g, NULL))
-		return (struct link_spec){0};
-	return (struct link_spec){g.ring_latency_s, g.ring_Bps};
-}
-
 /* ---- JSON ---- */
 
 static json_t *link_json(const struct link_spec *l)

@@ -67,7 +67,9 @@ enum status machine_of_gpus(struct cluster *hosts, int64_t per_host, const char 
 
 /* A group of `size` ranks whose neighbours are `stride` ranks apart (ranks fill nodes in order), among all such groups,
  * which communicate at once: of a machine with a cluster, what its link graph gives (topology/graph/group.h); else, and
- * where a profile has measured the path between ranks, what intra and inter give. May be called by several threads. */
+ * where a profile has measured the path between ranks, what intra and inter give. There the members on one node use the
+ * NICs' shares of all of them, as NCCL's rings do, each of which enters and leaves a node at another GPU. size 1: no
+ * latency, infinite rates; rate 0: not known. May be called by several threads. */
 enum status machine_group(const struct machine *m, int64_t size, int64_t stride, struct group *out, struct error *e);
 
 /* Returns true where no link graph is known, or a profile has measured the path between ranks: intra and inter then
@@ -86,12 +88,6 @@ enum status machine_exit(const struct machine *m, double *out_Bps, struct error 
 
 /* True when every group of `size` ranks, neighbours `stride` apart, lies inside one node. */
 bool machine_group_in_node(const struct machine *m, int64_t size, int64_t stride);
-
-/* Of machine_group: the mean latency of a hop of the ring, and the rate of all its rings together. Where the group
- * spans nodes and only intra and inter are known, the members on one node use the NICs' shares of all of them, as
- * NCCL's rings do, each of which enters and leaves a node at another GPU. size 1: latency 0, infinite rate. Rate 0: not
- * known. */
-struct link_spec machine_group_link(const struct machine *m, int64_t size, int64_t stride);
 
 /* The profile of another number of ranks on the same host, for want of one of this: compute takes longer as a rank has
  * less of the host's cores, and what passes between ranks, where the profile has no figure for it, goes in and out of

@@ -35,8 +35,6 @@ bool trace_intern(struct trace_set *set, const char *name, enum op_class (*class
 	return true;
 }
 
-const char *trace_name(const struct trace_set *set, const struct traced *t) { return set->names.at[t->name]->text; }
-
 /* ---- GPUs ---- */
 
 struct traced_gpu *trace_gpu(struct trace_set *set, const char *path, int64_t process, int64_t device)

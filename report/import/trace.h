@@ -67,8 +67,6 @@ enum status trace_read(const char *path, struct trace_set *set, trace_progress *
 enum status trace_finish(struct trace_set *set, struct error *e);
 void trace_free(struct trace_set *set);
 
-const char *trace_name(const struct trace_set *set, const struct traced *t);
-
 /* ---- for the readers ---- */
 
 /* Returns the GPU's entry, which it adds if there is none; NULL when out of memory. Valid until the next one is added.

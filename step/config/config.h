@@ -275,9 +275,8 @@ const char *config_predicted_only(const struct config *c);
  * when out of memory. */
 json_t *config_json(const struct config *c);
 
-/* Return the words of the enums in CONFIG.yaml. */
+/* Returns the word of a dimension in CONFIG.yaml. */
 const char *mesh_dim_name(enum mesh_dim d);
-const char *recompute_name(enum recompute r);
 /* Returns whether selective recomputation runs any of these modules again: bits of enum recompute_module. */
 bool train_recomputes(const struct train *t, int modules);
 /* Returns whether every micro-batch reduces its own gradients: those that a rank stores a part of. Not with units and a

@@ -191,8 +191,6 @@ const char *mesh_dim_name(enum mesh_dim d)
 	return d >= DIM_COUNT && d < DIM_ALL ? merged[d - DIM_COUNT] : key_word(&keys[KEY_parallel_order], (int)d);
 }
 
-const char *recompute_name(enum recompute r) { return key_word(&keys[KEY_train_recompute], (int)r); }
-
 bool train_recomputes(const struct train *t, int modules)
 {
 	const int chosen = t->recompute_modules != AUTO ? t->recompute_modules

@@ -90,10 +90,11 @@ static void test_arena(void)
 	char *copy = arena_strdup(a, word);
 	CU_ASSERT(copy && copy != word);
 	CU_ASSERT_STRING_EQUAL(copy, "word");
-	char *long_text = arena_printf(a, "%0*d|%s", 50000, 1, "end");
-	CU_ASSERT_PTR_NOT_NULL_FATAL(long_text);
-	CU_ASSERT_EQUAL(strlen(long_text), 50004);
-	CU_ASSERT_STRING_EQUAL(long_text + 50000, "|end");
+	char text[50001] = {0};
+	memset(text, 'x', sizeof text - 1);
+	char *long_copy = arena_strdup(a, text);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(long_copy);
+	CU_ASSERT_STRING_EQUAL(long_copy, text);
 	arena_destroy(a);
 	arena_destroy(NULL);
 }

@@ -55,7 +55,7 @@ static enum status fill_arena(struct error *e)
 	struct arena *a = arena_create();
 	enum status st = a ? ST_OK : error_nomem(e, "an arena");
 	for (int i = 0; i < 2000 && !st; i++)
-		if (!arena_printf(a, "%*d", i, i) || !arena_strdup(a, "text"))
+		if (!arena_alloc(a, (size_t)i + 1) || !arena_strdup(a, "text"))
 			st = error_nomem(e, "a text");
 	arena_destroy(a);
 	return st;

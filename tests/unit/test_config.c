@@ -624,7 +624,6 @@ static void test_words(void)
 	CU_ASSERT_STRING_EQUAL(mesh_dim_name(DIM_DP_CP), "dp-cp");
 	CU_ASSERT_STRING_EQUAL(mesh_dim_name(DIM_REPLICA), "replica");
 	CU_ASSERT_STRING_EQUAL(optimizer_name(OPT_LION), "lion");
-	CU_ASSERT_STRING_EQUAL(recompute_name(REC_SELECTIVE), "selective");
 	for (int i = 0; i < DT_COUNT; i++)
 		CU_ASSERT_EQUAL(dtype_by_name(dtype_name((enum dtype)i)), i);
 	CU_ASSERT_EQUAL(dtype_by_name("fp64"), DT_COUNT);

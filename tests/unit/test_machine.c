@@ -20,6 +20,15 @@ static struct machine load(const char *system, int64_t nodes, int64_t gpus)
 	return m;
 }
 
+/* Of a group's rings: the mean latency of a hop, and the rate of all of them together. */
+static struct link_spec link_of(const struct machine *m, int64_t size, int64_t stride)
+{
+	struct group g = {0};
+	struct error e = {0};
+	CU_ASSERT_EQUAL(machine_group(m, size, stride, &g, &e), ST_OK);
+	return (struct link_spec){g.ring_latency_s, g.ring_Bps};
+}
+
 static void test_system(void)
 {
 	struct machine m = load("dgx-h100", 4, 0);
@@ -71,7 +80,7 @@ static void test_nic_share(void)
 	};
 	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct machine m = load(rows[i].system, 2, rows[i].gpus);
-		struct link_spec across = machine_group_link(&m, 2, m.devices_per_node);
+		struct link_spec across = link_of(&m, 2, m.devices_per_node);
 		CU_ASSERT_DOUBLE_EQUAL(m.inter.Bps, rows[i].Bps, 1);
 		CU_ASSERT_DOUBLE_EQUAL(across.Bps, rows[i].Bps, 1);
 		if (fabs(across.Bps - rows[i].Bps) > 1)
@@ -133,21 +142,21 @@ static void test_system_file(void)
 static void test_group_link(void)
 {
 	struct machine m = load("dgx-h100", 4, 0);
-	struct link_spec l = machine_group_link(&m, 1, 1);
+	struct link_spec l = link_of(&m, 1, 1);
 	CU_ASSERT_EQUAL(l.latency_s, 0);
 	CU_ASSERT_TRUE(isinf(l.Bps));
-	l = machine_group_link(&m, 8, 1); /* one node */
+	l = link_of(&m, 8, 1); /* one node */
 	CU_ASSERT_EQUAL(l.Bps, m.intra.Bps);
 	CU_ASSERT_EQUAL(l.latency_s, m.intra.latency_s);
-	l = machine_group_link(&m, 4, 8); /* one GPU of each node: its own NIC */
+	l = link_of(&m, 4, 8); /* one GPU of each node: its own NIC */
 	CU_ASSERT_EQUAL(l.Bps, 50e9);
 	CU_ASSERT_EQUAL(l.latency_s, m.inter.latency_s);
-	l = machine_group_link(&m, 32, 1); /* all: 8 NICs a node would give 400 GB/s, NVLink does not */
+	l = link_of(&m, 32, 1); /* all: 8 NICs a node would give 400 GB/s, NVLink does not */
 	CU_ASSERT_EQUAL(l.Bps, m.intra.Bps);
 	CU_ASSERT_DOUBLE_EQUAL(l.latency_s, (4 * m.inter.latency_s + 28 * m.intra.latency_s) / 32, 1e-15);
-	l = machine_group_link(&m, 8, 4); /* two of each node: two NICs */
+	l = link_of(&m, 8, 4); /* two of each node: two NICs */
 	CU_ASSERT_EQUAL(l.Bps, 100e9);
-	l = machine_group_link(&m, 2, 4); /* both in one node */
+	l = link_of(&m, 2, 4); /* both in one node */
 	CU_ASSERT_EQUAL(l.Bps, m.intra.Bps);
 	machine_free(&m);
 }
@@ -204,7 +213,7 @@ static void test_groups_on_pcie(void)
 	};
 	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct machine m = load(rows[i].line, 1, 0);
-		double rate = machine_group_link(&m, rows[i].size, rows[i].stride).Bps;
+		double rate = link_of(&m, rows[i].size, rows[i].stride).Bps;
 		CU_ASSERT_DOUBLE_EQUAL(rate, rows[i].GBps * 1e9, 1);
 		if (fabs(rate - rows[i].GBps * 1e9) > 1)
 			fprintf(stderr, "%s, %lld by %lld: %g\n", rows[i].line, (long long)rows[i].size,
@@ -216,8 +225,8 @@ static void test_groups_on_pcie(void)
 	struct machine yes = load("gpu:8 l40s switch:4", 1, 0), no = load("gpu:8 rtx4090 switch:4", 1, 0);
 	struct group g;
 	struct error e = {0};
-	CU_ASSERT_TRUE(machine_group_link(&no, 8, 1).Bps < machine_group_link(&yes, 8, 1).Bps);
-	CU_ASSERT_TRUE(machine_group_link(&no, 4, 1).Bps <= machine_group_link(&yes, 4, 1).Bps / 3);
+	CU_ASSERT_TRUE(link_of(&no, 8, 1).Bps < link_of(&yes, 8, 1).Bps);
+	CU_ASSERT_TRUE(link_of(&no, 4, 1).Bps <= link_of(&yes, 4, 1).Bps / 3);
 	CU_ASSERT_EQUAL(machine_group(&no, 4, 1, &g, &e), ST_OK);
 	CU_ASSERT_EQUAL(g.bottleneck, LINK_PCIE);
 	CU_ASSERT_PTR_NOT_NULL(strstr(g.bottleneck_text, "flows share"));
@@ -252,7 +261,7 @@ static void test_published_bus_bandwidth(void)
 	} rows[] = {{1, 49e9}, {2, 98e9}, {4, 196e9}, {8, 345e9}};
 	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct machine m = load("dgx-h100", 10, rows[i].per_node);
-		double rate = machine_group_link(&m, 10 * rows[i].per_node, 1).Bps;
+		double rate = link_of(&m, 10 * rows[i].per_node, 1).Bps;
 		CU_ASSERT_TRUE(rate >= rows[i].busbw_Bps);
 		CU_ASSERT_TRUE(rate <= 1.1 * rows[i].busbw_Bps);
 		machine_free(&m);
