@@ -126,13 +126,12 @@ static int64_t domain_of(int64_t n_gpus)
 	return 4;
 }
 
-/* NVIDIA's boards of four SXM GPUs (HGX A100, H100, H200 4-GPU) have no switch: each GPU's links go to the other three.
- * So do those of parts that come on no other board. */
-static bool board_of_four(const struct csv *t, size_t row, const struct device_spec *d)
+/* A row whose hosts have as many GPUs as a board without a switch, and no switch, ran on such boards. */
+static bool without_switch(const struct csv *t, size_t row, const struct device_spec *d)
 {
-	return cell_number(t, row, "gpus_per_node") == 4 &&
-	       strcasecmp(csv_get(t, row, "interconnect_intra"), "NVLink") == 0 &&
-	       (strstr(d->id, "-sxm") || d->nvlink_direct == 4);
+	const double n = cell_number(t, row, "gpus_per_node");
+	return n > 1 && strcasecmp(csv_get(t, row, "interconnect_intra"), "NVLink") == 0 &&
+	       (n == (double)d->nvlink_board || n == (double)d->nvlink_direct);
 }
 
 enum status system_words(const struct csv *t, size_t row, struct row_system *out, struct error *e)
@@ -155,12 +154,13 @@ enum status system_words(const struct csv *t, size_t row, struct row_system *out
 	struct device_spec d;
 	if ((st = device_load(id, &d, e)))
 		return st;
-	bool of_four = board_of_four(t, row, &d);
+	const bool direct = without_switch(t, row, &d);
+	if (direct) /* or a part of the board runs */
+		host = (int64_t)cell_number(t, row, "gpus_per_node");
 	const char *fabric = network_fabric(csv_get(t, row, "fabric"), inter);
-	const char *joined = strncasecmp(intra, "PCIe", 4) == 0 ? " pcie" : of_four ? " mesh" : "";
-	snprintf(out->line, sizeof out->line, "gpu:%" PRId64 " %s%s %s%s%s",
-		of_four ? 4 : host /* or a part of it runs */, id, joined, nic, fabric ? " fabric:" : "",
-		fabric ? fabric : "");
+	const char *joined = strncasecmp(intra, "PCIe", 4) == 0 ? " pcie" : direct ? " mesh" : "";
+	snprintf(out->line, sizeof out->line, "gpu:%" PRId64 " %s%s %s%s%s", host, id, joined, nic,
+		fabric ? " fabric:" : "", fabric ? fabric : "");
 	return ST_OK;
 }
 

@@ -99,6 +99,7 @@ static const struct catalogue_key keys[] = {
 	WHOLE("nvlink.links", false, 1, 1000, d.nvlink_links),
 	NUMBER("nvlink.link_rate", false, UNIT_BYTE_PER_S, 1e9, 1e12, d.nvlink_link_Bps),
 	WHOLE("nvlink.direct", false, 2, 64, d.nvlink_direct),
+	WHOLE("nvlink.board", false, 2, 64, d.nvlink_board),
 	TEXT("links.kind", false, other_kind),
 	WHOLE("links.count", false, 1, 1000, other_links),
 	NUMBER("links.rate", false, UNIT_BYTE_PER_S, 1e9, 1e12, other_link_Bps),

@@ -35,7 +35,9 @@ struct device_spec {
 	int64_t nvlink_links;   /* of link_kind, all of them together */
 	double nvlink_link_Bps; /* one link, one direction, datasheet */
 	int64_t nvlink_direct;  /* boards of up to so many have a link from each to each, and no switch; 0: none have */
-	double pcie_Bps;        /* one direction */
+	int64_t nvlink_board; /* boards of just so many have no switch either, though hosts with a switch may use fewer
+	                         GPUs than they have; 0: there is none */
+	double pcie_Bps;      /* one direction */
 	uint64_t l2_B;
 	double power_W;
 	char link_kind[16]; /* "NVLink", "xGMI", "ICI", "NeuronLink", "Ethernet"; "": no links between devices but PCIe
