@@ -14,6 +14,7 @@
 
 #define DEPTH_MAX 32
 #define FILE_LIMIT_B ((size_t)16 << 20)
+#define ALIASED_MAX 20000 /* values that aliases add, so that aliases of aliases cannot fill the memory */
 
 struct ydoc {
 	struct arena *arena;
@@ -29,8 +30,16 @@ struct level {
 	yaml_mark_t key_mark;
 };
 
+/* A value that aliases (*name) stand for. */
+struct anchor {
+	const char *name;
+	struct ynode *node;
+};
+
 struct builder {
 	struct ydoc *doc;
+	VEC(struct anchor) anchors;
+	size_t aliased;
 	const char *name;
 	const char *text; /* what is parsed, for messages about single characters */
 	size_t len;
@@ -140,12 +149,64 @@ static bool expects_key(const struct builder *b)
 	return l && l->node->kind == Y_MAP && !l->key;
 }
 
+/* ---- anchors ---- */
+
+static enum status note_anchor(struct builder *b, const yaml_char_t *name, struct ynode *n)
+{
+	if (!name)
+		return ST_OK;
+	const struct anchor a = {arena_strdup(b->doc->arena, (const char *)name), n};
+	return a.name && vec_push(&b->anchors, a) ? ST_OK : error_nomem(b->e, "a YAML anchor");
+}
+
+/* Counts a value and all in it, up to `most`. */
+static size_t count_values(const struct ynode *n, size_t most)
+{
+	size_t count = 1;
+	for (size_t i = 0; i < n->n && count < most; i++)
+		count += count_values(n->child[i], most - count);
+	return count;
+}
+
+static bool is_open(const struct builder *b, const struct ynode *n)
+{
+	for (size_t i = 0; i < b->depth; i++)
+		if (b->levels[i].node == n)
+			return true;
+	return false;
+}
+
+/* Puts the value of the last anchor of the name here. What is in it is shared, and keeps its position. */
+static enum status on_alias(struct builder *b, const yaml_event_t *event)
+{
+	const yaml_mark_t at = event->start_mark;
+	const char *name = (const char *)event->data.alias.anchor;
+	const struct ynode *of = NULL;
+	for (size_t i = 0; i < b->anchors.n; i++)
+		if (strcmp(b->anchors.at[i].name, name) == 0)
+			of = b->anchors.at[i].node;
+	if (!of || expects_key(b))
+		return complain(b, at, of ? "an alias (*) cannot be a key" : "an alias (*) without its anchor (&)");
+	if (is_open(b, of))
+		return complain(b, at, "an alias (*) inside of what it stands for");
+	b->aliased += count_values(of, ALIASED_MAX);
+	if (b->aliased > ALIASED_MAX)
+		return complain(b, at, "aliases (*) that stand for more than 20000 values");
+	struct ynode *n = node_new(b, of->kind, at);
+	if (!n)
+		return ST_RUN;
+	n->quoted = of->quoted;
+	n->text = of->text;
+	n->n = of->n;
+	n->child = of->child;
+	return attach(b, n);
+}
+static_assert(ALIASED_MAX == 20000, "the message says 20000");
+
 static enum status on_scalar(struct builder *b, const yaml_event_t *event)
 {
 	const char *value = (const char *)event->data.scalar.value;
 	yaml_mark_t at = event->start_mark;
-	if (event->data.scalar.anchor)
-		return complain(b, at, "anchors (&) are not supported");
 	if (event->data.scalar.tag)
 		return complain(b, at, "tags (!) are not supported");
 	if (strlen(value) != event->data.scalar.length)
@@ -157,6 +218,8 @@ static enum status on_scalar(struct builder *b, const yaml_event_t *event)
 		struct level *l = &b->levels[b->depth - 1];
 		if (!*text)
 			return complain(b, at, "a key is empty");
+		if (event->data.scalar.anchor)
+			return complain(b, at, "an anchor (&) of a key is not supported");
 		l->key = text;
 		l->key_mark = at;
 		return ST_OK;
@@ -166,14 +229,13 @@ static enum status on_scalar(struct builder *b, const yaml_event_t *event)
 		return ST_RUN;
 	n->text = text;
 	n->quoted = event->data.scalar.style != YAML_PLAIN_SCALAR_STYLE;
-	return attach(b, n);
+	enum status st = note_anchor(b, event->data.scalar.anchor, n);
+	return st ? st : attach(b, n);
 }
 
 static enum status on_open(struct builder *b, enum ykind kind, const yaml_char_t *anchor, const yaml_char_t *tag,
 	yaml_mark_t at)
 {
-	if (anchor)
-		return complain(b, at, "anchors (&) are not supported");
 	if (tag)
 		return complain(b, at, "tags (!) are not supported");
 	if (expects_key(b))
@@ -183,8 +245,8 @@ static enum status on_open(struct builder *b, enum ykind kind, const yaml_char_t
 	struct ynode *n = node_new(b, kind, at);
 	if (!n)
 		return ST_RUN;
-	enum status st = attach(b, n);
-	if (!st)
+	enum status st = note_anchor(b, anchor, n);
+	if (!st && !(st = attach(b, n)))
 		b->levels[b->depth++] = (struct level){.node = n};
 	return st;
 }
@@ -220,11 +282,45 @@ static enum status refuse_duplicates(struct builder *b, struct ynode *const *chi
 	return st;
 }
 
+/* Appends the keys of a mapping that "<<" merges, but for those that are there. */
+static enum status merge_keys(struct builder *b, struct level *l, const struct ynode *from)
+{
+	const size_t own = l->children.n;
+	if (from->kind != Y_MAP)
+		return ynode_error(from, b->e, "expected a mapping to merge, or a list of them");
+	for (size_t i = 0; i < from->n; i++) {
+		bool there = false;
+		for (size_t k = 0; k < own && !there; k++)
+			there = strcmp(l->children.at[k]->key, from->child[i]->key) == 0;
+		if (!there && !vec_push(&l->children, from->child[i]))
+			return error_nomem(b->e, "a YAML node");
+	}
+	return ST_OK;
+}
+
+/* Replaces "<<: *name" (https://yaml.org/type/merge.html) by the keys that it merges. */
+static enum status merge(struct builder *b, struct level *l)
+{
+	for (size_t i = 0; i < l->children.n; i++) {
+		const struct ynode *m = l->children.at[i];
+		if (strcmp(m->key, "<<") != 0)
+			continue;
+		memmove(&l->children.at[i], &l->children.at[i + 1], (--l->children.n - i) * sizeof *l->children.at);
+		enum status st = m->kind == Y_SEQ ? ST_OK : merge_keys(b, l, m);
+		for (size_t k = 0; m->kind == Y_SEQ && k < m->n && !st; k++)
+			st = merge_keys(b, l, m->child[k]);
+		return st;
+	}
+	return ST_OK;
+}
+
 static enum status on_close(struct builder *b)
 {
 	struct level *l = &b->levels[--b->depth];
-	size_t n = l->children.n;
-	enum status st = l->node->kind == Y_MAP ? refuse_duplicates(b, l->children.at, n) : ST_OK;
+	enum status st = l->node->kind == Y_MAP ? refuse_duplicates(b, l->children.at, l->children.n) : ST_OK;
+	if (!st && l->node->kind == Y_MAP)
+		st = merge(b, l);
+	const size_t n = l->children.n;
 	if (!st && n > 0) {
 		l->node->child = arena_alloc(b->doc->arena, n * sizeof(struct ynode *));
 		if (l->node->child) {
@@ -251,7 +347,7 @@ static enum status on_event(struct builder *b, const yaml_event_t *event)
 {
 	switch (event->type) {
 	case YAML_DOCUMENT_START_EVENT: return on_document(b, event);
-	case YAML_ALIAS_EVENT: return complain(b, event->start_mark, "aliases (*) are not supported");
+	case YAML_ALIAS_EVENT: return on_alias(b, event);
 	case YAML_SCALAR_EVENT: return on_scalar(b, event);
 	case YAML_SEQUENCE_START_EVENT:
 		return on_open(b, Y_SEQ, event->data.sequence_start.anchor, event->data.sequence_start.tag,
@@ -348,6 +444,7 @@ enum status ydoc_parse(const char *text, size_t len, const char *name, struct yd
 out:
 	for (size_t i = 0; i < b.depth; i++)
 		vec_free(&b.levels[i].children);
+	vec_free(&b.anchors);
 	yaml_parser_delete(&parser);
 	ydoc_destroy(b.doc);
 	return st;

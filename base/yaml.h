@@ -1,7 +1,8 @@
 /* YAML with positions: a tree of nodes over libyaml, each with line and column (from 1).
  *
- * Closed traps: duplicate keys are an error, anchors/aliases, tags and several documents in one file are refused,
- * nesting is limited to 32. Scalars stay text: who reads a number does it with quantity_parse or the ynode_* readers
+ * Closed traps: duplicate keys are an error, tags and several documents in one file are refused, nesting is limited to
+ * 32. An alias (*name) is the value of its anchor (&name), which must be complete, with at most 20,000 values in all;
+ * "<<" merges mappings. Scalars stay text: who reads a number does it with quantity_parse or the ynode_* readers
  * below, so that "1.0zz" is refused.
  */
 #ifndef STEPSIM_BASE_YAML_H

@@ -128,10 +128,15 @@ static void test_traps(void)
 	static const struct refusal cases[] = {
 		{"a: 1\nb: 2\na: 3\n", 0, "cfg.yaml:3:1: a: duplicate key, first given at cfg.yaml:1:1"},
 		{"x:\n  {a: 1, \"a\": 2}\n", 0, "cfg.yaml:2:10: a: duplicate key, first given at cfg.yaml:2:4"},
-		{"a: &here 1\n", 0, "cfg.yaml:1:4: anchors (&) are not supported"},
-		{"a: &here\n  b: 1\n", 0, "cfg.yaml:1:4: anchors (&) are not supported"},
-		{"a: &here [1]\n", 0, "cfg.yaml:1:4: anchors (&) are not supported"},
-		{"a: *here\n", 0, "cfg.yaml:1:4: aliases (*) are not supported"},
+		{"&here a: 1\n", 0, "cfg.yaml:1:1: an anchor (&) of a key is not supported"},
+		{"a: &here 1\n*here : 2\n", 0, "cfg.yaml:2:1: an alias (*) cannot be a key"},
+		{"a: &here [1, *here]\n", 0, "cfg.yaml:1:14: an alias (*) inside of what it stands for"},
+		{"a: *here\n", 0, "cfg.yaml:1:4: an alias (*) without its anchor (&)"},
+		{"a: &here 1\nb: {<<: *here}\n", 0, "cfg.yaml:2:9: expected a mapping to merge, or a list of them"},
+		{"a: &a [1, 1, 1, 1, 1, 1, 1, 1, 1, 1]\nb: &b [*a, *a, *a, *a, *a, *a, *a, *a, *a, *a]\n"
+		 "c: &c [*b, *b, *b, *b, *b, *b, *b, *b, *b, *b]\nd: &d [*c, *c, *c, *c, *c, *c, *c, *c, *c, *c]\n"
+		 "e: [*d, *d]\n",
+			0, "cfg.yaml:5:5: aliases (*) that stand for more than 20000 values"},
 		{"a: !!int 1\n", 0, "cfg.yaml:1:4: tags (!) are not supported"},
 		{"a: !mine {b: 1}\n", 0, "cfg.yaml:1:4: tags (!) are not supported"},
 		{"a: ! [1]\n", 0, "cfg.yaml:1:4: tags (!) are not supported"},
@@ -145,6 +150,34 @@ static void test_traps(void)
 		{"a: 1\nb: \"x\\0y\"\n", 0, "cfg.yaml:2:4: a text must not hold a zero byte"},
 	};
 	check_refusals(cases, COUNT(cases));
+}
+
+static const char *text_at(const struct ynode *n, const char *one, const char *other)
+{
+	const struct ynode *found = ynode_get(ynode_get(n, one), other);
+	return found ? found->text : "";
+}
+
+static void test_anchors(void)
+{
+	static const char text[] = "base: &base {lr: 1, steps: &n 5}\n"
+				   "more: &more {seed: 7, lr: 9}\n"
+				   "own: {<<: *base, lr: 2, last: *n}\n"
+				   "two: {<<: [*base, *more]}\n"
+				   "same: *base\n";
+	struct ydoc *doc = NULL;
+	struct error e = {0};
+	CU_ASSERT_EQUAL_FATAL(ydoc_parse(text, strlen(text), "cfg.yaml", &doc, &e), ST_OK);
+	const struct ynode *root = ydoc_root(doc);
+	CU_ASSERT_STRING_EQUAL(text_at(root, "own", "lr"), "2");
+	CU_ASSERT_STRING_EQUAL(text_at(root, "own", "steps"), "5");
+	CU_ASSERT_STRING_EQUAL(text_at(root, "own", "last"), "5");
+	CU_ASSERT_EQUAL(ynode_get(root, "own")->n, 3);
+	CU_ASSERT_STRING_EQUAL(text_at(root, "two", "lr"), "1"); /* the first of the list */
+	CU_ASSERT_STRING_EQUAL(text_at(root, "two", "seed"), "7");
+	CU_ASSERT_STRING_EQUAL(text_at(root, "same", "lr"), "1");
+	CU_ASSERT_EQUAL(ynode_get(root, "same")->line, 5);
+	ydoc_destroy(doc);
 }
 
 static void test_bytes(void)
@@ -401,6 +434,6 @@ static void test_load(void)
 }
 
 UNIT_MAIN("base: YAML", {"tree", test_tree}, {"empty documents", test_empty_documents}, {"forms", test_forms},
-	{"traps", test_traps}, {"bytes", test_bytes}, {"syntax", test_syntax}, {"depth", test_depth},
-	{"many keys", test_many_keys}, {"integers", test_ints}, {"quantities", test_quantities},
+	{"traps", test_traps}, {"anchors", test_anchors}, {"bytes", test_bytes}, {"syntax", test_syntax},
+	{"depth", test_depth}, {"many keys", test_many_keys}, {"integers", test_ints}, {"quantities", test_quantities},
 	{"booleans and texts", test_bools_and_strings}, {"places of errors", test_error_places}, {"load", test_load})
