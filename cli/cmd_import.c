@@ -38,8 +38,9 @@ enum status cmd_import(struct context *x, struct error *e)
 			&refused, e);
 	if (!st && !found)
 		st = error_set(e, ST_INPUT,
-			"%s: its keys are of no framework that is known; --from NAME names one (%s)", path,
-			options_words("--from"));
+			"%s:%d:%d: the keys, the first is \"%s\", are of no framework that is known; --from NAME names "
+			"one (%s)",
+			path, im->first.line, im->first.col, im->first.key, options_words("--from"));
 	if (!st && !(st = write(&o, im, e)) && refused.status)
 		st = error_set(e, refused.status, "the config that was written is not complete: %s", refused.text);
 	if (found && im)

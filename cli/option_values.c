@@ -88,7 +88,7 @@ static const struct option_value values[] = {
 	/* configs/frameworks, which tests/unit/test_import.c compares; the last two: those that are written */
 	{"--from",
 		"accelerate axolotl deepspeed levanter litgpt llama-factory llm-foundry maxtext megatron "
-		"nanotron nemo torchtitan "
+		"nanotron nemo olmo-core torchtitan "
 		"torchtune transformers",
 		NULL},
 	{"--to", "accelerate deepspeed megatron nanotron torchtitan", NULL},

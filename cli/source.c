@@ -59,9 +59,9 @@ static enum status import_if_foreign(struct options *o, const char *path, char *
 	else if (!found)
 		st = im->is_strange
 		             ? error_set(e, ST_INPUT,
-				       "%s: no key of it is a section of CONFIG.yaml, nor are they of a framework "
-				       "that is known (%s)",
-				       path, options_words("--from"))
+				       "%s:%d:%d: no key, the first is \"%s\", is a section of CONFIG.yaml, nor are "
+				       "they of a framework that is known (%s)",
+				       path, im->first.line, im->first.col, im->first.key, options_words("--from"))
 		             : ST_OK;
 	if (!st && found)
 		note_absent(im);
@@ -86,10 +86,10 @@ static enum status import_if_foreign(struct options *o, const char *path, char *
 enum status source_text(const char *path, char **text, size_t *len, struct error *e)
 {
 	char file[PATH_MAX_LEN];
-	const char *function = strstr(path, ".py:");
+	const char *part = foreign_part(path);
 	if (strcmp(path, "-") == 0)
 		return file_read("/dev/stdin", CONFIG_LIMIT_B, text, len, e);
-	snprintf(file, sizeof file, "%.*s", function ? (int)(function + 3 - path) : (int)strlen(path), path);
+	snprintf(file, sizeof file, "%.*s", part ? (int)(part - 1 - path) : (int)strlen(path), path);
 	return file_read(file, CONFIG_LIMIT_B, text, len, e);
 }
 
@@ -154,5 +154,5 @@ bool source_is_config(const char *path)
 	for (size_t i = 0; dot && i < COUNT(ends); i++)
 		if (strcmp(dot, ends[i]) == 0)
 			return true;
-	return strstr(path, ".py:") != NULL;
+	return foreign_part(path) != NULL;
 }

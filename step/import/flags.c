@@ -1,136 +1,16 @@
 #include "step/import/flags.h"
 
 #include <ctype.h>
-#include <math.h>
+#include <fnmatch.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/vec.h"
+#include "step/import/script.h"
 
-#define WORD_MAX 512
-#define VARIABLE_MAX 64
 #define WORDS_MOST 20000
 
-struct variable {
-	char name[VARIABLE_MAX], value[WORD_MAX];
-};
-
-struct reader {
-	const char *at, *end, *line_start;
-	int line;
-	VEC(struct variable) variables;
-	struct ydoc *doc;
-	size_t words;
-	struct ynode *flag; /* waits for its value; NULL: none does */
-	struct ynode *list; /* has a word as its value, which more words may follow; NULL: none has */
-	struct error *e;
-};
-
-/* ---- variables ---- */
-
-static const char *value_of(const struct reader *r, const char *name)
-{
-	for (size_t i = r->variables.n; i-- > 0;)
-		if (strcmp(r->variables.at[i].name, name) == 0)
-			return r->variables.at[i].value;
-	return NULL;
-}
-
-static size_t name_length(const char *s)
-{
-	size_t n = 0;
-	while (isalnum((unsigned char)s[n]) || s[n] == '_')
-		n++;
-	return n;
-}
-
-/* Evaluates products and quotients of whole numbers and names, "A * 8 / $B"; false: it is something else. */
-static bool evaluate(const struct reader *r, const char *s, size_t len, double *out)
-{
-	char name[VARIABLE_MAX];
-	char operation = '*';
-	*out = 1;
-	for (const char *end = s + len; s < end;) {
-		s += strspn(s, " ${}");
-		const size_t n = name_length(s);
-		if (s >= end || n == 0 || n >= sizeof name)
-			return false;
-		snprintf(name, sizeof name, "%.*s", (int)n, s);
-		const char *text = isdigit((unsigned char)*name) ? name : value_of(r, name);
-		char *rest = NULL;
-		const double value = text ? strtod(text, &rest) : 0;
-		if (!text || rest == text || *rest || (operation == '/' && trunc(value) == 0))
-			return false;
-		*out = operation == '*' ? *out * value : trunc(trunc(*out) / trunc(value)); /* of whole numbers */
-		s += n;
-		s += strspn(s, " }");
-		if (s < end && *s != '*' && *s != '/')
-			return false;
-		operation = s < end ? *s++ : '*';
-	}
-	return *out < 1e15;
-}
-
-/* Appends to a word; what does not fit is left out. */
-static void append(char out[WORD_MAX], const char *text, size_t len)
-{
-	const size_t n = strlen(out);
-	snprintf(out + n, WORD_MAX - n, "%.*s", (int)len, text);
-}
-
-static void expand(const struct reader *r, const char *word, char out[WORD_MAX]);
-
-/* Puts in what stands at `s` behind a '$'; returns where the word goes on. */
-static const char *expand_one(const struct reader *r, const char *s, char out[WORD_MAX])
-{
-	char name[VARIABLE_MAX], text[WORD_MAX];
-	const bool braces = s[1] == '{';
-	const char *start = s + 1 + braces, *close = braces ? strchr(start, '}') : NULL;
-	const size_t n = name_length(start);
-	double number;
-	if (strncmp(s, "$((", 3) == 0) {
-		const char *end = strstr(s, "))");
-		if (end && evaluate(r, s + 3, (size_t)(end - s) - 3, &number)) {
-			snprintf(text, sizeof text, "%.0f", number);
-			append(out, text, strlen(text));
-			return end + 2;
-		}
-	}
-	snprintf(name, sizeof name, "%.*s", (int)n, start);
-	const char *value = n && n < sizeof name && (!braces || close) ? value_of(r, name) : NULL;
-	if (value) {
-		append(out, value, strlen(value));
-		return braces ? close + 1 : start + n;
-	}
-	if (close && strncmp(start + n, ":-", 2) == 0) {
-		snprintf(name, sizeof name, "%.*s", (int)(close - start - (ptrdiff_t)n - 2), start + n + 2);
-		if (strchr(name, '$'))
-			expand(r, name, text);
-		else
-			snprintf(text, sizeof text, "%s", name);
-		append(out, text, strlen(text));
-		return close + 1;
-	}
-	append(out, s, 1);
-	return s + 1;
-}
-
-static void expand(const struct reader *r, const char *word, char out[WORD_MAX])
-{
-	*out = '\0';
-	while (*word) {
-		if (*word == '$') {
-			word = expand_one(r, word, out);
-		} else {
-			append(out, word, 1);
-			word++;
-		}
-	}
-}
-
 /* Adds a key with its value and position. */
-static struct ynode *add_node(struct reader *r, const char *name, const char *value, int col)
+static struct ynode *add_node(struct script *r, const char *name, const char *value, int col)
 {
 	struct ynode *n = ydoc_add(r->doc, ydoc_edit(r->doc), name, Y_SCALAR, value);
 	if (n) {
@@ -146,25 +26,28 @@ static bool is_setting(const char *name)
 	return strncmp(name, "NCCL_", 5) == 0 || strcmp(name, "CUDA_LAUNCH_BLOCKING") == 0;
 }
 
-/* Keeps NAME=VALUE; true if the word is one. */
-static bool assign(struct reader *r, const char *word)
+static bool is_flag(const char *word) { return strncmp(word, "--", 2) == 0 && isalpha((unsigned char)word[2]); }
+
+/* Keeps NAME=VALUE; true if the word is one. A flag that it begins with, as in ARGS="--a 1 --b", is left in `value`:
+ * the flags are read where they are set. What a command gives is not known. */
+static bool assign(struct script *r, const char *word, char value[SHELL_WORD])
 {
-	struct variable v;
-	const size_t n = name_length(word);
-	if (n == 0 || n >= sizeof v.name || word[n] != '=' || isdigit((unsigned char)*word))
+	char name[SHELL_NAME];
+	const size_t n = shell_name_length(word);
+	if (n == 0 || n >= sizeof name || word[n] != '=' || isdigit((unsigned char)*word))
 		return false;
-	snprintf(v.name, sizeof v.name, "%.*s", (int)n, word);
-	expand(r, word + n + 1, v.value);
-	if (!vec_push(&r->variables, v))
+	snprintf(name, sizeof name, "%.*s", (int)n, word);
+	shell_expand(&r->shell, word + n + 1, value);
+	if (strchr(value, '`'))
+		snprintf(value, SHELL_WORD, "$(...)");
+	if (!shell_set(&r->shell, name, is_flag(value) ? "" : value))
 		error_nomem(r->e, "a script's variables");
-	if (is_setting(v.name) && !add_node(r, v.name, v.value, (int)(r->at - r->line_start) - (int)strlen(word) + 1))
+	if (is_setting(name) && !add_node(r, name, value, (int)(r->at - r->line_start) - (int)strlen(word) + 1))
 		error_nomem(r->e, "a script's variables");
 	return true;
 }
 
 /* ---- flags ---- */
-
-static bool is_flag(const char *word) { return strncmp(word, "--", 2) == 0 && isalpha((unsigned char)word[2]); }
 
 /* Returns whether a word may follow `before` in a list, "moe_act layernorm" or "16 16 5859375": no path and no name of
  * a file. */
@@ -176,7 +59,7 @@ static bool is_list_word(const char *before, const char *word)
 }
 
 /* Sets the value of the flag that waits. */
-static enum status take_value(struct reader *r, const char *word, int col)
+static enum status take_value(struct script *r, const char *word, int col)
 {
 	char *copy = ydoc_alloc(r->doc, strlen(word) + 1);
 	if (!copy)
@@ -190,7 +73,7 @@ static enum status take_value(struct reader *r, const char *word, int col)
 }
 
 /* Adds a word to the list of the flag before it. */
-static enum status take_more(struct reader *r, const char *word)
+static enum status take_more(struct script *r, const char *word)
 {
 	const size_t n = strlen(r->list->text) + strlen(word) + 2;
 	char *text = ydoc_alloc(r->doc, n);
@@ -201,9 +84,9 @@ static enum status take_more(struct reader *r, const char *word)
 	return ST_OK;
 }
 
-static enum status take_flag(struct reader *r, const char *word, int col)
+static enum status take_flag(struct script *r, const char *word, int col)
 {
-	char name[VARIABLE_MAX];
+	char name[SHELL_NAME];
 	const size_t n = strcspn(word + 2, "=");
 	if (n >= sizeof name)
 		return error_set(r->e, ST_INPUT, "%s:%d:%d: a flag is longer than %zu characters",
@@ -217,21 +100,29 @@ static enum status take_flag(struct reader *r, const char *word, int col)
 	return word[2 + n] ? take_value(r, word + 2 + n + 1, col) : ST_OK;
 }
 
-static enum status take_word(struct reader *r, const char *word, int col)
+static enum status take_word(struct script *r, const char *word, int col)
 {
-	char text[WORD_MAX];
+	char text[SHELL_WORD];
 	if (++r->words > WORDS_MOST)
 		return error_set(r->e, ST_INPUT, "%s:%d:%d: more than %d words", ydoc_root(r->doc)->file, r->line, col,
 			WORDS_MOST);
-	if (!r->flag && assign(r, word))
-		return r->e->status;
-	expand(r, word, text);
+	if (!r->flag && assign(r, word, text)) {
+		if (r->e->status || !is_flag(text))
+			return r->e->status;
+	} else {
+		shell_expand(&r->shell, word, text);
+	}
+	if (!*text && *word)
+		return ST_OK; /* a variable that is empty */
 	if (is_flag(text)) {
 		r->list = NULL;
 		return take_flag(r, text, col);
 	}
 	if (r->flag)
 		return take_value(r, text, col);
+	const char *slash = strrchr(text, '/'), *file = slash ? slash + 1 : text;
+	if (fnmatch("pretrain_*.py", file, 0) == 0 && !add_node(r, "_script_", file, col))
+		return error_nomem(r->e, "a script's program");
 	if (r->list && is_list_word(r->list->text, text))
 		return take_more(r, text);
 	r->list = NULL;
@@ -240,28 +131,20 @@ static enum status take_word(struct reader *r, const char *word, int col)
 
 /* ---- words ---- */
 
-static void next(struct reader *r)
-{
-	if (*r->at++ == '\n') {
-		r->line++;
-		r->line_start = r->at;
-	}
-}
-
 /* Returns the length of what stands between this place and the quote that closes it, if it is one word whatever signs
  * it has, as 'Et*2|(tt|)*22L', or a list, which may have blanks: "([0] * 3 + [1] * 58)"; 0: it is not. */
-static size_t quoted_length(const struct reader *r, const char *at, char quote)
+static size_t quoted_length(const struct script *r, const char *at, char quote)
 {
 	size_t n = 0;
 	const bool list = at < r->end && strchr("([", *at) && *at;
 	while (at + n < r->end && at[n] != quote && at[n] != '\n' && (list || !isspace((unsigned char)at[n])) &&
 		!strchr("$\"'", at[n]))
 		n++;
-	return at + n < r->end && at[n] == quote && n < WORD_MAX && strncmp(at, "--", 2) != 0 ? n : 0;
+	return at + n < r->end && at[n] == quote && n < SHELL_WORD && strncmp(at, "--", 2) != 0 ? n : 0;
 }
 
 /* Returns the length of a list of numbers that begins here, "([0]*3+[1]*58)" or "[1,0,1]"; 0: there is none. */
-static size_t list_length(const struct reader *r)
+static size_t list_length(const struct script *r)
 {
 	size_t n = 0;
 	int depth = 0;
@@ -271,18 +154,18 @@ static size_t list_length(const struct reader *r)
 			break;
 	}
 	const bool numbers = n > 2 && (r->at[1] == '[' || isdigit((unsigned char)r->at[1]));
-	return strchr("([", *r->at) && numbers && depth <= 0 && n < WORD_MAX ? n : 0;
+	return strchr("([", *r->at) && numbers && depth <= 0 && n < SHELL_WORD ? n : 0;
 }
 
 /* Passes what separates words. Quotes do, too: "--fp8-format hybrid" in a list of flags is two words. The end of a line
  * ends a flag, unless a backslash stands before it. */
-static void skip(struct reader *r)
+static void skip(struct script *r)
 {
-	while (r->at < r->end) {
+	while (r->at < r->end && !script_at_mark(r)) {
 		const char c = *r->at;
 		if (c == '#' && (r->at == r->line_start || strchr(" \t(", r->at[-1]))) {
 			while (r->at < r->end && *r->at != '\n')
-				next(r);
+				script_next(r);
 			continue;
 		}
 		if (!isspace((unsigned char)c) && !strchr("\"'\\()[];|&,", c))
@@ -292,22 +175,22 @@ static void skip(struct reader *r)
 		if (strchr("\n;|&)", c) && !(c == '\n' && r->at > r->line_start && r->at[-1] == '\\'))
 			r->flag = r->list = NULL;
 		const bool value = r->flag && strchr("\"'", c) && quoted_length(r, r->at + 1, c) > 0;
-		next(r);
+		script_next(r);
 		if (value)
 			return;
 	}
 }
 
-static size_t take_quoted(struct reader *r, char word[WORD_MAX], size_t n, size_t length)
+static size_t take_quoted(struct script *r, char word[SHELL_WORD], size_t n, size_t length)
 {
-	for (size_t i = 0; i < length; i++, next(r))
-		if (n + 1 < WORD_MAX)
+	for (size_t i = 0; i < length; i++, script_next(r))
+		if (n + 1 < SHELL_WORD)
 			word[n++] = *r->at;
 	return n;
 }
 
-/* Reads a word of at most WORD_MAX - 1 bytes; brackets behind a '$' belong to it. */
-static void read_word(struct reader *r, char word[WORD_MAX])
+/* Reads a word of at most SHELL_WORD - 1 bytes; brackets behind a '$' belong to it. */
+static void read_word(struct script *r, char word[SHELL_WORD])
 {
 	size_t n = 0;
 	int depth = 0;
@@ -317,10 +200,10 @@ static void read_word(struct reader *r, char word[WORD_MAX])
 		word[take_quoted(r, word, 0, quoted)] = '\0';
 		return;
 	}
-	for (; r->at < r->end && *r->at != '\n'; next(r)) {
+	for (; r->at < r->end && *r->at != '\n'; script_next(r)) {
 		const char c = *r->at;
 		if (strchr("\"'", c) && n && word[n - 1] == '=' && quoted_length(r, r->at + 1, c) > 0) {
-			next(r);
+			script_next(r);
 			n = take_quoted(r, word, n, quoted_length(r, r->at, c));
 			break;
 		}
@@ -333,28 +216,53 @@ static void read_word(struct reader *r, char word[WORD_MAX])
 			depth--;
 		if (strchr("\"'\\", c))
 			continue;
-		if (n + 1 < WORD_MAX)
+		if (n + 1 < SHELL_WORD)
 			word[n++] = c;
 	}
 	word[n] = '\0';
 }
 
-enum status flags_parse(const char *text, size_t len, const char *name, struct ydoc **out, struct error *e)
+/* ---- the whole ---- */
+
+static enum status read_script(struct script *r)
 {
-	struct reader r = {.at = text, .end = text + len, .line_start = text, .line = 1, .e = e};
-	char word[WORD_MAX];
+	char word[SHELL_WORD];
+	enum status st = ST_OK;
+	for (skip(r); r->at < r->end && !st; skip(r)) {
+		const int col = (int)(r->at - r->line_start) + 1;
+		const char *start = r->at;
+		if (script_at_mark(r)) {
+			st = script_take_mark(r) ? ST_OK : error_nomem(r->e, "a script's branches");
+			continue;
+		}
+		read_word(r, word);
+		if (r->at == start)
+			script_next(r);
+		st = take_word(r, word, col);
+	}
+	return st;
+}
+
+enum status flags_parse(const char *text, size_t len, const char *name, const char *arguments, struct ydoc **out,
+	struct error *e)
+{
+	struct script r = {.line = 1, .e = e};
 	enum status st = ydoc_create(name, &r.doc, e);
 	if (st)
 		return st;
-	for (skip(&r); r.at < r.end && !st; skip(&r)) {
-		const int col = (int)(r.at - r.line_start) + 1;
-		const char *start = r.at;
-		read_word(&r, word);
-		if (r.at == start)
-			next(&r);
-		st = take_word(&r, word, col);
+	char *copy = ydoc_alloc(r.doc, len + 1); /* it ends with a zero */
+	if (!copy || (arguments && !shell_arguments(&r.shell, arguments)))
+		st = error_nomem(e, "a script");
+	if (!st) {
+		memcpy(copy, text, len);
+		copy[len] = '\0';
+		r.at = r.line_start = copy;
+		r.end = copy + len;
+		st = shell_find_marks(copy, r.end, &r.marks) ? read_script(&r) : error_nomem(e, "a script");
 	}
-	vec_free(&r.variables);
+	shell_free(&r.shell);
+	vec_free(&r.marks.marks);
+	vec_free(&r.frames);
 	if (st)
 		ydoc_destroy(r.doc);
 	else

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/toml.h"
 #include "step/import/flags.h"
 #include "step/import/interpolate.h"
@@ -15,6 +16,17 @@
 #define LEAVES_MOST 20000
 
 /* ---- the form ---- */
+
+const char *foreign_part(const char *name)
+{
+	static const char *const ends[] = {".py:", ".sh:"};
+	for (size_t i = 0; i < COUNT(ends); i++) {
+		const char *found = strstr(name, ends[i]);
+		if (found)
+			return found + strlen(ends[i]);
+	}
+	return NULL;
+}
 
 /* Returns whether a line begins with "[name]" or "[[name]]", as tables of TOML do. */
 static bool has_tables(const char *text, size_t len)
@@ -52,12 +64,14 @@ static enum status parse(const char *text, size_t len, const char *name, struct 
 		start++;
 	if (start < len && text[start] == '{')
 		return json_parse(text, len, name, out, e);
-	const char *function = strstr(name, ".py:");
-	if (function || python_found(text, len))
-		return python_parse(text, len, name, function ? function + 4 : NULL, out, e);
-	if (has_tables(text, len))
+	const char *part = foreign_part(name);
+	const bool python = part && strncmp(part - 4, ".py:", 4) == 0;
+	if (python || (!part && python_found(text, len)))
+		return python_parse(text, len, name, part, out, e);
+	if (!part && has_tables(text, len))
 		return toml_parse(text, len, name, out, e);
-	return flags_found(text, len) ? flags_parse(text, len, name, out, e) : ydoc_parse(text, len, name, out, e);
+	return part || flags_found(text, len) ? flags_parse(text, len, name, part, out, e)
+	                                      : ydoc_parse(text, len, name, out, e);
 }
 
 /* ---- the leaves ---- */
@@ -157,6 +171,8 @@ enum status foreign_read(const char *text, size_t len, const char *name, struct 
 		return st;
 	if (ydoc_root(out->doc)->kind != Y_MAP)
 		st = ynode_error(ydoc_root(out->doc), e, "expected keys with values");
+	if (!st)
+		st = foreign_unwrap(out->doc, out->framework, e);
 	if (!st && ydoc_root(out->doc)->n && !(st = collect(out, ydoc_root(out->doc), "", e)))
 		st = interpolate(out, e);
 	if (st)

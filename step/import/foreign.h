@@ -21,12 +21,22 @@ struct leaf {
 
 struct foreign {
 	struct ydoc *doc;
+	char framework[STACK_NAME]; /* that the text names itself, or "" */
 	VEC(struct leaf) leaves;
 	const struct ynode *apart; /* tables whose keys are found by their whole paths alone; borrowed, may be NULL */
 };
 
+/* Returns what a name has behind a file of Python or a script: "llama3_8b" of "recipe.py:llama3_8b", a function;
+ * "8B TP=2" of "run.sh:8B TP=2", what the script is called with. NULL: nothing. */
+const char *foreign_part(const char *name);
+
+/* step/import/wrapped.c: moves what a text of Primus changes in a framework (modules.NAME.overrides) to the root, with
+ * the model that it is changed for as _model_, "llama3.1-8b" of llama3.1_8B.yaml, and returns the framework in
+ * `framework`. Other texts stay as they are. */
+enum status foreign_unwrap(struct ydoc *doc, char framework[STACK_NAME], struct error *e);
+
 /* Reads JSON, TOML, Python, a shell script or flags, or YAML, by what the text looks like. Of Python the function that
- * the name says, "recipe.py:llama3_8b" (step/import/python.h). ${...} in YAML is put in
+ * the name says (step/import/python.h), and scripts as they are called (step/import/flags.h). ${...} in YAML is put in
  * (step/import/interpolate.h). ST_INPUT with position. `name` is used in messages and remarks. */
 enum status foreign_read(const char *text, size_t len, const char *name, struct foreign *out, struct error *e);
 void foreign_free(struct foreign *f);

@@ -91,13 +91,19 @@ enum status import_read(const char *text, size_t len, const char *name, const ch
 	enum status st = foreign_read(text, len, name, &out->foreign, e);
 	if (st)
 		return st;
-	if (from)
-		snprintf(framework, sizeof framework, "%s", from);
+	if (from || *out->foreign.framework)
+		snprintf(framework, sizeof framework, "%s", from ? from : out->foreign.framework);
 	else if (count_ours(&out->foreign) < ydoc_root(out->foreign.doc)->n)
 		st = recognise(&out->foreign, framework, e);
 	*found = st || *framework;
 	out->is_strange = !*found && ydoc_root(out->foreign.doc)->n >= 3 && count_ours(&out->foreign) == 0 &&
 	                  !hf_config_is(text, len);
+	if (!*found && ydoc_root(out->foreign.doc)->n) {
+		const struct ynode *first = ydoc_root(out->foreign.doc)->child[0];
+		out->first.line = first->key_line;
+		out->first.col = first->key_col;
+		snprintf(out->first.key, sizeof out->first.key, "%s", first->key);
+	}
 	if (*found && !st && !(st = import_table_load(framework, &out->table, e)))
 		out->foreign.apart = out->table.apart;
 	if (*found && !st && !(st = read_marks(out, text, len, e)) && !(st = rows_apply(out, e))) {

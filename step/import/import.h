@@ -13,8 +13,12 @@ struct import {
 	const char *name; /* of the file; borrowed */
 	struct import_table table;
 	struct foreign foreign;
-	bool is_strange;  /* of no framework, nor a Hugging Face config.json, and with three keys or more, none of which
-	                     is a section of CONFIG.yaml */
+	bool is_strange; /* of no framework, nor a Hugging Face config.json, and with three keys or more, none of which
+	                    is a section of CONFIG.yaml */
+	struct {
+		int line, col;
+		char key[ALIAS_MAX];
+	} first;          /* key of the text, where it is no framework's */
 	bool lacks_model; /* neither the text nor an option names one: what is written must not run */
 	struct import_key {
 		bool given, by_default; /* by the text; by what the framework or stepsim takes without it */
@@ -59,6 +63,10 @@ bool layout_moves(const char *text);
  * behind a blank that of experts; without the latter all layers have experts, or none. model.first_dense_layers and
  * model.moe_layer_freq: the list of experts. False: it is no such list, or says what the key cannot. */
 bool list_value(const char *text, enum key_id key, bool all_experts, char out[KEY_VALUE_MAX]);
+
+/* step/import/lists.c: writes the pattern of so many layers of which shares have attention and MLPs, "0.08 0.5", as
+ * Megatron-LM deals them out (--hybrid-attention-ratio, --hybrid-mlp-ratio). False: these are no shares. */
+bool shares_value(const char *text, const char *layers, char out[KEY_VALUE_MAX]);
 
 /* step/import/hub.c: finds the preset of a model of Hugging Face's hub, by the pages that the sources in configs/models
  * name, and writes its name (key model.preset) or the value that it gives the key. False: there is none. */

@@ -95,6 +95,13 @@ static bool resolve(const struct foreign *f, const char *call, const char *at, i
 	for (int i = 0; i < ARITHMETIC_COUNT; i++)
 		if (strcmp(name, names[i]) == 0)
 			return compute((enum arithmetic)i, args, out);
+	if (*name && name[strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789")] == '\0') {
+		/* of the environment, as Primus writes it: ${PRIMUS_TP:1} */
+		const size_t n = strlen(args);
+		const bool quoted = n > 1 && *args == '"' && args[n - 1] == '"';
+		snprintf(out, TEXT_MAX, "%.*s", (int)(n - 2 * quoted), args + quoted);
+		return true;
+	}
 	if (strcmp(name, "oc.select") == 0 && value_of(f, key, at, depth, out))
 		return true;
 	if (!comma || (strcmp(name, "oc.select") != 0 && strcmp(name, "oc.env") != 0))

@@ -2,6 +2,7 @@
  * --moe-layer-freq "([0]*3+[1]*58)" have a number for each layer (megatron/training/arguments.py, moe_freq_type and
  * la_freq_type). A single number n stands for every n-th layer: the last of n has attention, the first experts. */
 #include <ctype.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -147,5 +148,37 @@ bool list_value(const char *text, enum key_id key, bool all_experts, char out[KE
 	if (length >= LAYER_PATTERN)
 		return false;
 	snprintf(out, KEY_VALUE_MAX, "%.*s", (int)length, pattern);
+	return true;
+}
+
+/* Replaces `count` of the letters M evenly, the first behind `each` of them (megatron/core/ssm/
+ * mamba_hybrid_layer_allocation.py, _allocate_auto). */
+static void spread(char *pattern, size_t n, char letter, double each)
+{
+	double x = each;
+	for (size_t i = 0; i < n; i++) {
+		if (pattern[i] != 'M')
+			continue;
+		if (x < 0.5)
+			pattern[i] = letter;
+		x += x < 0.5 ? each : -1;
+	}
+}
+
+bool shares_value(const char *text, const char *layers, char out[KEY_VALUE_MAX])
+{
+	char *rest, *end;
+	const double attention = strtod(text, &rest), mlp = strtod(rest, &end);
+	const long n = layers ? strtol(layers, NULL, 10) : 0;
+	if (rest == text || end == rest || *end || !(attention >= 0 && mlp >= 0 && attention + mlp <= 1) || n < 1 ||
+		n >= LAYER_PATTERN || n >= KEY_VALUE_MAX)
+		return false;
+	const double attend = nearbyint((double)n * attention), others = (double)n - attend,
+		     mlps = nearbyint((double)n * mlp);
+	memset(out, 'M', (size_t)n);
+	out[n] = '\0';
+	spread(out, (size_t)n, '*', others / (attend + 1));
+	if (mlps > 0)
+		spread(out, (size_t)n, '-', (others - mlps) / mlps);
 	return true;
 }

@@ -384,7 +384,8 @@ static const struct py_function *choose(struct py_reader *r, const char *wanted)
 	VEC(const char *) names = {0};
 	for (size_t i = 0; i < r->functions.n; i++) {
 		const struct py_function *f = &r->functions.at[i];
-		if (py_is(f->name, wanted ? wanted : "pretrain_recipe")) {
+		const bool usual = !wanted && (py_is(f->name, "pretrain_recipe") || py_is(f->name, "build_config"));
+		if (usual || (wanted && py_is(f->name, wanted))) {
 			vec_free(&names);
 			return f;
 		}
@@ -403,11 +404,25 @@ static const struct py_function *choose(struct py_reader *r, const char *wanted)
 	return found;
 }
 
+/* Returns the config of several values that a function returns, the mapping with the most keys; others stay as they
+ * are. */
+static struct ynode *only_config(struct ynode *value)
+{
+	struct ynode *found = value;
+	for (size_t i = 0; value && value->kind == Y_SEQ && i < value->n; i++) {
+		struct ynode *n = value->child[i];
+		if (n->kind == Y_MAP && (found == value || n->n > found->n))
+			found = n;
+	}
+	return found;
+}
+
 /* Moves the mapping into the document's root. */
 static enum status finish(struct py_reader *r, const struct py_function *f, struct ynode *value)
 {
 	struct ynode *root = ydoc_edit(r->tree.doc);
 	char key[32];
+	value = only_config(value);
 	if (!r->tree.failed && ends(r))
 		return error_set(r->e, ST_INPUT, "%s:%d:%d: function %.*s makes more values than a config has", r->file,
 			f->name->line, f->name->col, (int)f->name->len, f->name->at);

@@ -5,8 +5,9 @@
 
 #include "base/yaml.h"
 
-/* Makes a mapping of what the function `wanted` returns (NULL: the only one that needs no arguments, or
- * pretrain_recipe; where none returns a config, that which it fills). Nothing is executed, and no other file is read.
+/* Makes a mapping of what the function `wanted` returns (NULL: pretrain_recipe, build_config, or the only one that
+ * needs no arguments; where none returns a config, that which it fills; of several values the mapping with the most
+ * keys). Nothing is executed, and no other file is read. "a or b" is b where a is not known.
  *
  *   understood   assignments, also to a.b.c and with +=; calls of functions of the file; `if` of what is known;
  * literals, arithmetic, comparisons; x.append(...), x.extend([...]) a call       Name(a=1, b=Other()) is {_target_:

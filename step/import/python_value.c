@@ -411,8 +411,8 @@ static struct ynode *apply(struct py_reader *r, const struct py_word *w, enum le
 		return compare(r, w, a, b, negated);
 	if (level > COMPARE)
 		return reckon(r, w, a, b);
-	if (!py_truth(a, &yes))
-		return py_unknown(&r->tree, w, w->at, w->len);
+	if (!py_truth(a, &yes)) /* "opts.length or 4096": what is not given has its default */
+		return level == OR ? b : py_unknown(&r->tree, w, w->at, w->len);
 	return yes == (level == OR) ? a : b;
 }
 

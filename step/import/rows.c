@@ -134,6 +134,8 @@ static enum outcome convert(const struct import *im, const struct import_row *r,
 	}
 	if (r->first)
 		text = first_number(text, first);
+	if (r->shares)
+		return shares_value(text, ours(im, KEY_model_layers), out) ? GIVES : DIFFERS;
 	const enum outcome o = map(r, text, out);
 	if (o != GIVES || strcmp(out, "auto") == 0)
 		return o == GIVES && !config_key(r->to)->takes_auto ? LACKS : o;

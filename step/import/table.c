@@ -76,7 +76,8 @@ static enum status read_row(const struct ynode *n, struct import_table *t, struc
 		r.layout = strcmp(hub, "layout") == 0;
 		r.all_experts = strcmp(hub, "list_with_experts") == 0;
 		r.list = r.all_experts || strcmp(hub, "list") == 0;
-		r.hub = !r.layout && !r.list;
+		r.shares = strcmp(hub, "shares") == 0;
+		r.hub = !r.layout && !r.list && !r.shares;
 		r.values = NULL;
 	}
 	r.when = ynode_get(n, "when");

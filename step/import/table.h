@@ -8,7 +8,7 @@
  *   values   {its value: ours}; fnmatch patterns on the left; ~ leaves ours out; a list: import takes the first, export
  *            any. hub: what the preset of a model of Hugging Face's hub has (step/import/hub.c); layout: layers of each
  *            part of a pipeline, or how many parts there are (step/import/layout.c); list and
- *            list_with_experts: lists of layers (step/import/lists.c)
+ *            list_with_experts: lists of layers, shares: shares of them (step/import/lists.c)
  *   with     a second key, whose value is joined to the first by a blank
  *   default  its value where the file has none
  *   when     {key of CONFIG.yaml: value}: the row holds only then; "!value": only otherwise
@@ -42,7 +42,7 @@ struct import_row {
 	const struct ynode *values, *when, *given, *times, *over, *plus;
 	const char *with, *default_, *is, *until;
 	int64_t multiple;
-	bool inverse, first, hub, layout, list, all_experts, no_import, no_export;
+	bool inverse, first, hub, layout, list, all_experts, shares, no_import, no_export;
 };
 
 /* A group of keys that are not taken, and why. */

@@ -28,7 +28,7 @@ What cannot be: another batch is said; a log without a config, a config without 
     stepsim: warning: other.log: its global batch is 65, and train.global_batch of $ROOT/configs/llama3-8b-fsdp-64xh100.yaml is 128: another run
     stepsim: mega.log: no config behind this log (LOG... CONFIG.yaml)
     stepsim: $ROOT/configs/llama3-8b-fsdp-64xh100.yaml: no log before this config (LOG... CONFIG.yaml)
-    stepsim: n.log: no step is in it as torchtitan, Megatron-LM, NeMo, nanotron, nanoGPT, MaxText, torchtune, DeepSpeed or transformers' Trainer print it ("step: N ... tps: N", "iteration N/N | ... elapsed time per iteration (ms): T", "| 10/100 [00:42<06:18, 4.21s/it]")
+    stepsim: n.log: no line is a step as a framework that is known prints it, such as "step: N ... tps: N" (docs/reference.md lists them)
     stepsim: mega.log: all 5 lines of steps are of the warm-up (the first, and those up to step 40: run.warmup) or have skipped iterations
     [2]
 

@@ -36,7 +36,7 @@ static void test_flags(void)
 				   "    12 ${ARGS[@]}\n";
 	struct ydoc *doc = NULL;
 	struct error e = {0};
-	CU_ASSERT_EQUAL_FATAL(flags_parse(text, strlen(text), "run.sh", &doc, &e), ST_OK);
+	CU_ASSERT_EQUAL_FATAL(flags_parse(text, strlen(text), "run.sh", NULL, &doc, &e), ST_OK);
 	check_flag(doc, 0, "tensor_size", "8", 6);
 	check_flag(doc, 1, "world", "16", 7);
 	check_flag(doc, 2, "bf16", "true", 8);
