@@ -74,6 +74,7 @@ static const struct activation {
 	{"gelu_new", MLP_GELU, MLP_GEGLU},
 	{"gelu_fast", MLP_GELU, MLP_GEGLU},
 	{"gelu_pytorch_tanh", MLP_GELU, MLP_GEGLU},
+	{"quick_gelu", MLP_GELU, MLP_COUNT},
 	{"relu", MLP_RELU, MLP_COUNT},
 	{"relu2", MLP_SQUARED_RELU, MLP_COUNT},
 	{"silu", MLP_COUNT, MLP_SWIGLU},

@@ -79,6 +79,99 @@ void hf_type_gemma3(struct hf_reader *outer, struct model *m)
 	outer->st = r.st;
 }
 
+/* What Gemma 3n and Gemma 4 share with Gemma 3, in text_config: windows, norms, tied embeddings. */
+static void read_newer_gemma(struct hf_reader *r, struct model *m, int64_t every)
+{
+	m->position = POS_ROPE;
+	m->mlp = hf_activation(r, "hidden_activation", "gelu_pytorch_tanh", true);
+	m->norm = NORM_RMSNORM;
+	m->tied_embeddings = hf_bool(r, "tie_word_embeddings", true);
+	m->qk_norm = QK_NORM_HEAD;
+	m->branch_norm = BRANCH_NORM_SANDWICH;
+	hf_read_listed_window(r, m);
+	if (!hf_get(r, "layer_types"))
+		hf_read_mixed_window(r, m, 512, every);
+	m->logit_softcap = hf_whole(r, "final_logit_softcapping", KEY_model_logit_softcap);
+}
+
+/* Gemma 4: layers that see all keys have wider heads and, with attention_k_eq_v, one product for keys and values;
+ * layers that share keys and values may have MLPs twice as wide. Experts stand beside an MLP, a shared expert here. */
+void hf_type_gemma4(struct hf_reader *outer, struct model *m)
+{
+	struct hf_reader r = hf_inside(outer, "text_config");
+	m->layers = hf_int(&r, "num_hidden_layers", KEY_model_layers, 30);
+	m->hidden = hf_int(&r, "hidden_size", KEY_model_hidden, 2304);
+	m->heads = hf_int(&r, "num_attention_heads", KEY_model_heads, 8);
+	m->kv_heads = hf_int(&r, "num_key_value_heads", KEY_model_kv_heads, 4);
+	m->head_dim = hf_int(&r, "head_dim", KEY_model_head_dim, 256);
+	m->ffn_hidden = hf_int(&r, "intermediate_size", KEY_model_ffn_hidden, 9216);
+	m->vocab = hf_int(&r, "vocab_size", KEY_model_vocab, 262144);
+	hf_read_positions(&r, m, "max_position_embeddings", 131072);
+	read_newer_gemma(&r, m, 6);
+	const int64_t shared = json_integer_value(hf_get(&r, "num_kv_shared_layers"));
+	const json_t *own = hf_get(&r, "hidden_size_per_layer_input");
+	if (hf_bool(&r, "enable_moe_block", false)) {
+		m->experts = hf_int(&r, "num_experts", KEY_model_experts, 0);
+		m->experts_per_token = hf_int(&r, "top_k_experts", KEY_model_experts_per_token, 0);
+		m->moe_ffn_hidden = hf_int(&r, "moe_intermediate_size", KEY_model_moe_ffn_hidden, 0);
+		m->shared_experts = r.st ? 0 : m->ffn_hidden / m->moe_ffn_hidden;
+	}
+	if (shared < 0 || shared > m->layers)
+		hf_fail(&r, "num_kv_shared_layers", "expected at most num_hidden_layers");
+	if (hf_bool(&r, "use_double_wide_mlp", false)) {
+		m->ffn_hidden = m->ffn_hidden * (m->layers + shared) / m->layers;
+		hf_leaves_out(outer, "MLPs of two widths, taken as their mean");
+	}
+	if (hf_int(&r, "global_head_dim", KEY_model_head_dim, 512) != m->head_dim)
+		hf_leaves_out(outer, "wider heads where all keys are seen");
+	if (!own || json_integer_value(own) != 0)
+		hf_leaves_out(outer, "embeddings of each layer");
+	if (shared > 0)
+		hf_leaves_out(outer, "keys that layers share");
+	if (hf_get(outer, "vision_config"))
+		hf_leaves_out(outer, "towers");
+	outer->st = outer->st ? outer->st : r.st;
+}
+
+/* Gemma 3n: intermediate_size may be a list of one number. */
+void hf_type_gemma3n(struct hf_reader *outer, struct model *m)
+{
+	struct hf_reader r = hf_inside(outer, "text_config");
+	const json_t *widths = hf_get(&r, "intermediate_size"), *v;
+	size_t i;
+	m->layers = hf_int(&r, "num_hidden_layers", KEY_model_layers, 35);
+	m->hidden = hf_int(&r, "hidden_size", KEY_model_hidden, 2048);
+	m->heads = hf_int(&r, "num_attention_heads", KEY_model_heads, 8);
+	m->kv_heads = hf_int(&r, "num_key_value_heads", KEY_model_kv_heads, 2);
+	m->head_dim = hf_int(&r, "head_dim", KEY_model_head_dim, 256);
+	m->vocab = hf_int(&r, "vocab_size", KEY_model_vocab, 262400);
+	m->ffn_hidden = json_is_array(widths) ? json_integer_value(json_array_get(widths, 0))
+	                                      : hf_int(&r, "intermediate_size", KEY_model_ffn_hidden, 16384);
+	json_array_foreach(widths, i, v) if (json_integer_value(v) != m->ffn_hidden || m->ffn_hidden < 1)
+		hf_fail(&r, "intermediate_size", "expected one width of all layers");
+	hf_read_positions(&r, m, "max_position_embeddings", 32768);
+	read_newer_gemma(&r, m, 5);
+	hf_leaves_out(outer, "embeddings of each layer, three further residual streams and low-rank branches, "
+			     "keys that layers share, towers");
+	outer->st = outer->st ? outer->st : r.st;
+}
+
+/* Llama 3.2 that sees pictures: of its layers those of cross-attention have the shapes of the others. */
+void hf_type_mllama(struct hf_reader *outer, struct model *m)
+{
+	struct hf_reader r = hf_inside(outer, "text_config");
+	hf_type_llama(&r, m);
+	hf_leaves_out(outer, "the vision tower; layers that attend to pictures are taken as layers of text");
+	outer->st = outer->st ? outer->st : r.st;
+}
+
+/* LLaVA as its own code writes it: the sizes of the text beside those of the tower. */
+void hf_type_llava_llama(struct hf_reader *r, struct model *m)
+{
+	hf_type_llama(r, m);
+	hf_leaves_out(r, "the vision tower");
+}
+
 /* OLMo: its layer norms have no weights, which are 2 x hidden a layer here. */
 void hf_type_olmo(struct hf_reader *r, struct model *m)
 {

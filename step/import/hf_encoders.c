@@ -63,6 +63,44 @@ void hf_type_xlm_roberta_xl(struct hf_reader *r, struct model *m)
 	m->embedding_norm = false;
 }
 
+/* DeBERTa: BERT without positions in its input, but in each attention. */
+void hf_type_deberta_v2(struct hf_reader *r, struct model *m)
+{
+	hf_type_bert(r, m);
+	m->type_vocab = hf_whole(r, "type_vocab_size", KEY_model_type_vocab);
+	if (!hf_bool(r, "position_biased_input", true)) {
+		m->position = POS_NONE;
+		m->max_positions = 0;
+	}
+	if (hf_bool(r, "relative_attention", false))
+		hf_leaves_out(r, "products with relative positions in each attention, which is never flash attention "
+				 "(train.attention: naive)");
+	if (hf_get(r, "conv_kernel_size"))
+		hf_leaves_out(r, "a convolution");
+}
+
+/* The first DeBERTa has two products for positions in each layer, of 2 x hidden^2 numbers. */
+void hf_type_deberta(struct hf_reader *r, struct model *m)
+{
+	hf_type_deberta_v2(r, m);
+	if (hf_bool(r, "relative_attention", false))
+		hf_leaves_out(r, "their weights");
+}
+
+/* LayoutLM: BERT with further tables of positions. */
+void hf_type_layoutlm(struct hf_reader *r, struct model *m)
+{
+	hf_type_bert(r, m);
+	hf_leaves_out(r, "places of words on a page");
+}
+
+/* LayoutLMv3: RoBERTa with such tables, and patches of the page behind the words. */
+void hf_type_layoutlmv3(struct hf_reader *r, struct model *m)
+{
+	hf_type_roberta(r, m);
+	hf_leaves_out(r, "places of words on a page, biases of scores, and the page's patches (rows of seq_len)");
+}
+
 /* Megatron's BERT. */
 void hf_type_megatron_bert(struct hf_reader *r, struct model *m)
 {
@@ -193,6 +231,43 @@ void hf_type_vit(struct hf_reader *r, struct model *m)
 	read_patches(r, m, 16);
 	m->ffn_hidden = hf_int(r, "intermediate_size", KEY_model_ffn_hidden, 3072);
 	m->mlp = hf_activation(r, "hidden_act", "gelu", false);
+}
+
+/* Reads the tower of pictures of two towers. Its projection is a class head of `projection` columns. */
+static void read_tower(struct hf_reader *outer, struct model *m, int64_t patch_size, const char *activation)
+{
+	struct hf_reader r = hf_inside(outer, "vision_config");
+	const int64_t patches = hf_whole(&r, "num_patches", KEY_model_seq_len);
+	read_patches(&r, m, patch_size);
+	m->ffn_hidden = hf_int(&r, "intermediate_size", KEY_model_ffn_hidden, 3072);
+	m->mlp = hf_activation(&r, "hidden_act", activation, false);
+	if (patches > 0) { /* of pictures of any shape */
+		for (m->image_size = m->patch_size;
+			m->image_size * m->image_size < patches * m->patch_size * m->patch_size;)
+			m->image_size += m->patch_size;
+		m->seq_len = m->max_positions = model_patches(m) + 1;
+	}
+	hf_leaves_out(outer, r.root == outer->root ? "what it is trained beside"
+						   : "the tower of text, and the loss between both towers");
+	outer->st = outer->st ? outer->st : r.st;
+}
+
+/* CLIP: a norm before its layers. */
+void hf_type_clip(struct hf_reader *r, struct model *m)
+{
+	read_tower(r, m, 32, "quick_gelu");
+	m->embedding_norm = true;
+	m->classes = hf_int(r, "projection_dim", KEY_model_classes, 512);
+}
+
+/* SigLIP: no class token. */
+void hf_type_siglip(struct hf_reader *r, struct model *m)
+{
+	read_tower(r, m, 16, "gelu_pytorch_tanh");
+	m->class_token = false;
+	m->classes = m->hidden;
+	m->seq_len = m->max_positions = r->st ? 1 : model_patches(m);
+	hf_leaves_out(r, "its pooling by attention");
 }
 
 void hf_type_deit(struct hf_reader *r, struct model *m)

@@ -237,7 +237,24 @@ void hf_read_no_rope(struct hf_reader *r, struct model *m, int64_t every);
 	X("phi3_v", phi4_multimodal) \
 	X("glm_ocr_text", glm_ocr) \
 	X("sarvam_moe", sarvam_moe) \
-	X("sarvam_mla", deepseek)
+	X("sarvam_mla", deepseek) \
+	X("gemma3n", gemma3n) \
+	X("gemma3n_text", gemma3n) \
+	X("gemma4", gemma4) \
+	X("gemma4_text", gemma4) \
+	X("mllama", mllama) \
+	X("mllama_text_model", mllama) \
+	X("llava_llama", llava_llama) \
+	X("deberta", deberta) \
+	X("deberta-v2", deberta_v2) \
+	X("layoutlm", layoutlm) \
+	X("layoutlmv3", layoutlmv3) \
+	X("clip", clip) \
+	X("clip_vision_model", clip) \
+	X("siglip", siglip) \
+	X("siglip_vision_model", siglip) \
+	X("siglip2", siglip) \
+	X("siglip2_vision_model", siglip)
 
 typedef void hf_type_fn(struct hf_reader *r, struct model *m);
 #define HF_TYPE_FN(name, fn) hf_type_fn hf_type_##fn;
@@ -269,7 +286,6 @@ HF_TYPES(HF_TYPE_FN)
 	X("openelm", "layers of different widths", "llama") \
 	X("bitnet", "weights of 1.58 bits", "llama") \
 	X("albert", "layers that share their weights", "bert") \
-	X("mllama", "cross-attention to pictures between its layers", "llama") \
 	X("swin", "shifted windows, and patches that are merged from stage to stage", "vit") \
 	X("swinv2", "shifted windows, and patches that are merged from stage to stage", "vit") \
 	X("segformer", "patches that are merged from stage to stage", "vit") \
@@ -294,25 +310,13 @@ HF_TYPES(HF_TYPE_FN)
 	X("falcon_mamba", "Mamba-1", "mamba2") \
 	X("rwkv", "time mixing in place of attention", "mamba2") \
 	X("recurrent_gemma", "gated linear recurrences", "mamba2") \
-	X("gemma3n", "embeddings of each layer, and several residual streams", "gemma3") \
-	X("gemma3n_text", "embeddings of each layer, and several residual streams", "gemma3") \
-	X("gemma4", "heads of another width in layers without a window", "gemma3") \
-	X("gemma4_text", "heads of another width in layers without a window", "gemma3") \
-	X("deberta", "disentangled attention", "bert") \
-	X("deberta-v2", "disentangled attention", "bert") \
 	X("xlnet", "two streams of attention to relative positions", "bert") \
 	X("longformer", "windows around a row, and global rows", "modernbert") \
 	X("big_bird", "windows around a row, and random keys", "modernbert") \
 	X("switch_transformers", "experts of an encoder before a decoder", "t5") \
 	X("longt5", "windows of an encoder before a decoder", "t5") \
-	X("clip", "two towers and a loss between them", "vit") \
-	X("siglip", "two towers and a loss between them", "vit") \
-	X("siglip2", "two towers and a loss between them", "vit") \
 	X("blip", "a tower of pictures that text attends to", "vit") \
-	X("blip-2", "queries between a tower of pictures and a language model", "vit") \
-	X("layoutlm", "places of words on a page", "bert") \
 	X("layoutlmv2", "places of words on a page", "bert") \
-	X("layoutlmv3", "places of words on a page, and a tower of pictures", "bert") \
 	X("ernie4_5_vl_moe", "experts of text beside those of pictures", "ernie4_5_moe") \
 	X("ernie4_5_vl_moe_text", "experts of text beside those of pictures", "ernie4_5_moe") \
 	X("ernie4_5_moe_vl", "experts of text beside those of pictures", "ernie4_5_moe") \

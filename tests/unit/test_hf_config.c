@@ -175,6 +175,53 @@ static void test_fields(void)
 	CU_ASSERT(m.ssm_conv == 3 && m.first_dense_layers == 0);
 }
 
+/* Types that are read without a part of theirs, which is named. */
+static void test_partly_read(void)
+{
+	/* Gemma 4: 60 layers of 5376, of which every sixth sees all keys */
+	struct hf_model h = read_whole(
+		"{\"model_type\": \"gemma4\", \"vision_config\": {}, \"text_config\": {\"model_type\": \"gemma4_text\", "
+		"\"num_hidden_layers\": 12, \"hidden_size\": 64, \"num_attention_heads\": 4, \"num_key_value_heads\": 2, "
+		"\"head_dim\": 16, \"global_head_dim\": 32, \"intermediate_size\": 96, \"vocab_size\": 100, "
+		"\"sliding_window\": 8, \"hidden_size_per_layer_input\": 0, \"num_kv_shared_layers\": 0, "
+		"\"enable_moe_block\": true, \"num_experts\": 8, \"top_k_experts\": 2, \"moe_intermediate_size\": 32}}");
+	CU_ASSERT_EQUAL(h.model.global_attention_every, 6);
+	CU_ASSERT_EQUAL(h.model.sliding_window, 8);
+	CU_ASSERT_EQUAL(h.model.shared_experts, 3);
+	CU_ASSERT_STRING_EQUAL(h.left_out, "wider heads where all keys are seen, towers");
+	h = read_whole(
+		"{\"model_type\": \"gemma4_text\", \"num_hidden_layers\": 10, \"hidden_size\": 64, \"head_dim\": 16, "
+		"\"global_head_dim\": 16, \"intermediate_size\": 100, \"vocab_size\": 100, "
+		"\"num_kv_shared_layers\": 5, \"use_double_wide_mlp\": true}");
+	CU_ASSERT_EQUAL(h.model.ffn_hidden, 150);
+	CU_ASSERT_STRING_EQUAL(h.left_out,
+		"MLPs of two widths, taken as their mean, embeddings of each layer, keys that layers share");
+	h = read_whole("{\"model_type\": \"gemma3n\", \"text_config\": {\"intermediate_size\": [96, 96], "
+		       "\"num_hidden_layers\": 2, \"hidden_size\": 64, \"vocab_size\": 100}}");
+	CU_ASSERT_EQUAL(h.model.ffn_hidden, 96);
+	CU_ASSERT_EQUAL(h.model.global_attention_every, 5);
+	/* DeBERTa-v3 base: 184 M with its head, of which 128,100 x 768 are the table */
+	h = read_whole("{\"model_type\": \"deberta-v2\", \"hidden_size\": 768, \"num_hidden_layers\": 12, "
+		       "\"num_attention_heads\": 12, \"intermediate_size\": 3072, \"vocab_size\": 128100, "
+		       "\"type_vocab_size\": 0, \"position_biased_input\": false, \"relative_attention\": true}");
+	CU_ASSERT_EQUAL(h.model.position, POS_NONE);
+	CU_ASSERT(fabs((double)model_parameters(&h.model) / 184e6 - 1) < 0.005);
+	CU_ASSERT_PTR_NOT_NULL(strstr(h.left_out, "train.attention: naive"));
+	/* CLIP ViT-B/32: 87.46 M in its tower, and a projection of 768 x 512 */
+	h = read_whole("{\"model_type\": \"clip\", \"text_config\": {}, \"vision_config\": {}}");
+	CU_ASSERT_EQUAL(h.model.seq_len, 50);
+	CU_ASSERT(fabs((double)model_parameters(&h.model) / 87.85e6 - 1) < 0.005);
+	CU_ASSERT_PTR_NOT_NULL(strstr(h.left_out, "the tower of text"));
+	h = read_whole("{\"model_type\": \"siglip2\", \"vision_config\": {\"num_patches\": 256}}");
+	CU_ASSERT_EQUAL(h.model.image_size, 256);
+	CU_ASSERT_EQUAL(h.model.seq_len, 256);
+	h = read_whole(
+		"{\"model_type\": \"mllama\", \"text_config\": {\"hidden_size\": 64, \"intermediate_size\": 128, "
+		"\"num_attention_heads\": 4, \"num_hidden_layers\": 5, \"vocab_size\": 100, "
+		"\"cross_attention_layers\": [3]}}");
+	CU_ASSERT_EQUAL(h.model.layers, 5);
+}
+
 /* Experts of 32 columns of a model of 64: a product of each, and two around them. */
 static void test_narrow_experts(void)
 {
@@ -220,9 +267,9 @@ static void test_refusals(void)
 	refused("{\"model_type\": \"bailing_moe_linear\"}",
 		"config.json: model_type: bailing_moe_linear has lightning attention, which cannot be described "
 		"(nearest: bailing_moe_v2; " KNOWN);
-	refused("{\"model_type\": \"some_vl\", \"text_config\": {\"model_type\": \"gemma4_text\"}}",
-		"config.json: model_type: gemma4_text has heads of another width in layers without a window, which "
-		"cannot be described (nearest: gemma3; " KNOWN);
+	refused("{\"model_type\": \"some_vl\", \"text_config\": {\"model_type\": \"recurrent_gemma\"}}",
+		"config.json: model_type: recurrent_gemma has gated linear recurrences, which cannot be described "
+		"(nearest: mamba2; " KNOWN);
 	refused("{\"model_type\": \"electra\", \"embedding_size\": 32, " SIZES "}",
 		"config.json: embedding_size: an embedding of another width than the model's cannot be described "
 		"(nearest type: bert)");
@@ -370,4 +417,5 @@ static void test_in_a_config(void)
 }
 
 UNIT_MAIN("hf_config", {"published counts", test_published}, {"fields", test_fields}, {"refusals", test_refusals},
-	{"kinds", test_kinds}, {"narrow experts", test_narrow_experts}, {"in a config", test_in_a_config})
+	{"kinds", test_kinds}, {"partly read", test_partly_read}, {"narrow experts", test_narrow_experts},
+	{"in a config", test_in_a_config})
