@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/log.h"
 #include "base/memory_stream.h"
 
 #define RANKS_MOST 65536
@@ -36,14 +37,18 @@ static void write_header(FILE *out, const char *collective)
 		collective);
 }
 
-static void write_row(FILE *out, const json_t *row, const json_t *side, const char *const keys[3])
+/* Writes a row. False: it has no time, as of a size that was not run. */
+static bool write_row(FILE *out, const json_t *row, const json_t *side, const char *const keys[3])
 {
 	const char *redop = text_of(row, "redop");
+	if (!(json_number_value(json_object_get(side, keys[0])) > 0))
+		return false;
 	fprintf(out, "%.0f %.0f %.15s %.15s -1", json_number_value(json_object_get(row, "size")),
 		json_number_value(json_object_get(row, "count")), text_of(row, "type"), *redop ? redop : "none");
 	for (size_t i = 0; i < 3; i++)
 		fprintf(out, " %.6f", json_number_value(json_object_get(side, keys[i])));
 	fprintf(out, " 0\n");
+	return true;
 }
 
 /* ---- nccl-tests: {"args", "nccl_version", "config": {"devices"}, "results"} ---- */
@@ -63,12 +68,13 @@ static void write_devices(FILE *out, const json_t *config)
 			text_of(d, "device_info"));
 }
 
-static void write_nccl(FILE *out, const json_t *root)
+/* Returns how many rows have no time, and are left out. */
+static size_t write_nccl(FILE *out, const json_t *root)
 {
 	static const char *const keys[3] = {"time", "alg_bw", "bus_bw"};
 	const char *program = json_string_value(json_array_get(json_object_get(root, "args"), 0)), *slash;
 	const json_t *row;
-	size_t i;
+	size_t i, left_out = 0;
 	program = program ? program : "";
 	slash = strrchr(program, '/');
 	fprintf(out, "# nccl-library=%lld\n", (long long)json_integer_value(json_object_get(root, "nccl_version")));
@@ -77,9 +83,10 @@ static void write_nccl(FILE *out, const json_t *root)
 	json_array_foreach(json_object_get(root, "results"), i, row)
 	{
 		const json_t *outside = json_object_get(row, "out_of_place");
-		write_row(out, row, json_object_get(outside, keys[0]) ? outside : json_object_get(row, "in_place"),
-			keys);
+		left_out += !write_row(out, row,
+			json_object_get(outside, keys[0]) ? outside : json_object_get(row, "in_place"), keys);
 	}
+	return left_out;
 }
 
 /* ---- rccl-tests: [{"name", "nodes", "ranks", "ranksPerNode", "gpusPerRank", "size", ...}] ---- */
@@ -121,7 +128,7 @@ static void name_of(const json_t *row, char name[64])
 }
 
 /* False: the tests name too many ranks. */
-static bool write_rccl(FILE *out, const json_t *root)
+static bool write_rccl(FILE *out, const json_t *root, size_t *left_out)
 {
 	static const char *const keys[3] = {"time", "algBw", "busBw"};
 	char name[64], before[64] = "";
@@ -144,7 +151,7 @@ static bool write_rccl(FILE *out, const json_t *root)
 		}
 		snprintf(before, sizeof before, "%s", name);
 		ranks = now;
-		write_row(out, row, row, keys);
+		*left_out += !write_row(out, row, row, keys);
 	}
 	return true;
 }
@@ -153,7 +160,7 @@ enum status nccl_json_text(const char *json, size_t len, const char *path, char 
 {
 	json_error_t where;
 	json_t *root = json_loadb(json, len, 0, &where);
-	size_t size;
+	size_t size, left_out = 0;
 	if (!root)
 		return error_set(e, ST_INPUT, "%s:%d:%d: %s", path, where.line, where.column, where.text);
 	const bool nccl = json_is_array(json_object_get(root, "results")) && json_object_get(root, "config");
@@ -167,9 +174,12 @@ enum status nccl_json_text(const char *json, size_t len, const char *path, char 
 	enum status st = ST_OK;
 	FILE *out = memory_stream(text, &size);
 	if (out && nccl)
-		write_nccl(out, root);
-	else if (out && !write_rccl(out, root))
+		left_out = write_nccl(out, root);
+	else if (out && !write_rccl(out, root, &left_out))
 		st = error_set(e, ST_INPUT, "%s: its tests name more than %d ranks in all", path, RANKS_ALL_MOST);
+	if (left_out)
+		log_warn("%s: %zu %s no time, and %s left out", path, left_out, left_out == 1 ? "row has" : "rows have",
+			left_out == 1 ? "is" : "are");
 	json_decref(root);
 	return !out || !memory_stream_close(out) ? error_nomem(e, "a log") : st;
 }

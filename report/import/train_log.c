@@ -144,11 +144,8 @@ enum status train_log_read(const char *path, struct train_log *out, struct error
 	free(text);
 	if (!st && !out->steps.n)
 		st = error_set(e, ST_INPUT,
-			"%s: no step is in it as torchtitan, Megatron-LM, NeMo, nanotron, nanoGPT, MaxText, "
-			"torchtune, DeepSpeed "
-			"or transformers' Trainer print it (\"step: N ... tps: N\", \"iteration N/N | ... "
-			"elapsed time per "
-			"iteration (ms): T\", \"| 10/100 [00:42<06:18, 4.21s/it]\")",
+			"%s: no line is a step as a framework that is known prints it, such as \"step: N ... tps: "
+			"N\" (docs/reference.md lists them)",
 			path);
 	return st;
 }

@@ -174,7 +174,8 @@ static void test_json(void)
 	"\"size\": " size ", \"type\": \"half\", \"redop\": \"sum\", \"inPlace\": " place ", \"time\": " time \
 	", \"algBw\": 20.0, \"busBw\": 15.0, \"wrong\": \"0\"}"
 	CU_ASSERT_EQUAL_FATAL(read_text("[" RCCL("1024", "0", "9.5") ", {\"algbw\": 1, \"inPlace\": 1}," RCCL("1024",
-						"1", "9.0") "," RCCL("2048", "0", "10.5") "]",
+						"1", "9.0") "," RCCL("2048", "0", "10.5") "," RCCL("4096", "0",
+						"0.0") "]", /* the last was not run */
 				      &logs, &e),
 		ST_OK);
 	CU_ASSERT_EQUAL_FATAL(logs.n, 1);
