@@ -44,8 +44,9 @@ KERNEL_CFLAGS_portable = $(if $(filter x86_64,$(ARCH)),-mavx2 -mfma -mbmi -mbmi2
 	$(filter-out -march=%,$(KERNEL_CFLAGS_release))
 ARCH := $(shell uname -m)
 
-ROOMS = base topology topology/catalogue topology/graph topology/discover topology/view step step/builder step/config step/import sim/price \
-	sim/engine sim/search sim/advise exec exec/calibrate exec/host report report/import cli cli/validate
+ROOMS = base topology topology/catalogue topology/graph topology/discover topology/view \
+	step step/builder step/config step/import sim/price sim/engine sim/search sim/advise \
+	exec exec/calibrate exec/host report report/import cli cli/validate
 SRC = $(foreach r,$(ROOMS),$(wildcard $(r)/*.c))
 OBJ = $(SRC:%.c=$(B)/obj/%.o)
 LIB_OBJ = $(filter-out $(B)/obj/cli/main.o $(if $(filter fuzz,$(VARIANT)),$(B)/obj/exec/% $(B)/obj/cli/%),$(OBJ))
@@ -68,9 +69,9 @@ BENCH = $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/bench/bench_*.c))
 COMMIT = $(shell git describe --always --dirty 2>/dev/null || echo unknown)
 
 .DEFAULT_GOAL := all
-.PHONY: all tests unit fuzzers replays twins list-twins ptx kernels-report gpu-tests attention-table check check-long check-root \
-	check-faults validate bench bench-accuracy bench-testbed share install uninstall dist deb wheel gpu-bundle \
-	format clean help
+.PHONY: all tests unit fuzzers replays twins list-twins ptx kernels-report gpu-tests attention-table check check-long \
+	check-root check-faults validate bench bench-accuracy bench-testbed share install uninstall dist deb wheel \
+	gpu-bundle format clean help
 .DELETE_ON_ERROR:
 
 # CUDA=auto builds the CUDA part where all its libraries are found, and says what was found.
@@ -82,7 +83,7 @@ $(error CUDA=1, but $(CUDA_FOUND))
 endif
 CUDA_OBJECT = $(if $(CUDA_FLAGS),$(B)/libstepsim_cuda.so)
 
-all: $(B)/stepsim $(EXEC_OBJECT) $(CUDA_OBJECT) ## build/release/stepsim (VARIANT=release|debug|asan|portable, CUDA and EXEC=auto|0|1)
+all: $(B)/stepsim $(EXEC_OBJECT) $(CUDA_OBJECT) ## build/release/stepsim (VARIANT=debug|asan; CUDA, EXEC=auto|0|1)
 	@echo "CUDA: $(CUDA_FOUND)"
 	$(if $(EXEC_MISSING),@echo "execution: left out ($(EXEC_MISSING)): this build predicts")
 
@@ -102,7 +103,8 @@ CUDA_OBJ = $(patsubst exec/cuda/%.c,$(B)/cuda/%.o,$(wildcard exec/cuda/*.c)) \
 CUDA_LDFLAGS = -Wl,--enable-new-dtags
 # Lazy binding lets exec/cuda_open.c open it beside a library that lacks a function, to ask for the library's version.
 $(B)/libstepsim_cuda.so: $(CUDA_OBJ)
-	$(CC) -shared $(LDFLAGS_$(VARIANT)) $(CUDA_LDFLAGS) -Wl,-z,lazy,-soname,$(@F),-rpath,'$$ORIGIN' -o $@ $^ $(CUDA_FLAGS) -lstdc++ -lm
+	$(CC) -shared $(LDFLAGS_$(VARIANT)) $(CUDA_LDFLAGS) -Wl,-z,lazy,-soname,$(@F),-rpath,'$$ORIGIN' \
+		-o $@ $^ $(CUDA_FLAGS) -lstdc++ -lm
 
 $(B)/cuda/%.o: exec/cuda/%.c
 	@mkdir -p $(@D)
@@ -123,8 +125,8 @@ $(B)/cuda/%.cu.o $(B)/cuda/%.cu.log: exec/cuda/%.cu $(B)/cuda_archs
 
 # The same kernels by the host's compiler, for the tests.
 TWIN_OBJ = $(patsubst exec/cuda/%.cu,$(B)/twin/%.o,$(CUDA_KERNELS)) $(B)/twin/twin.o $(B)/twin/kernels.o
-# Templates compile slowly: debug information is line numbers alone, and UBSan leaves out the checks that AddressSanitizer
-# makes as well.
+# Templates compile slowly: debug information is line numbers alone, and UBSan leaves out the checks that
+# AddressSanitizer makes as well.
 TWIN_CFLAGS_release = -g1
 TWIN_CFLAGS_asan = -g1 -fno-sanitize=vptr,object-size,pointer-overflow,null
 TWIN_FLAGS = -DSTEPSIM_TWIN -I. -D_GNU_SOURCE -Wall -Wextra -Wno-maybe-uninitialized \
@@ -158,7 +160,8 @@ $(B)/doubles/libcudart.so.13: $(CUDART_OBJ) tests/doubles/cudart.map
 		-Wl,--version-script=tests/doubles/cudart.map -Wl,-z,lazy -o $@ $(CUDART_OBJ)
 $(B)/doubles/libcublasLt.so.13: $(B)/twin/cublaslt.o tests/doubles/cublaslt.map
 # Its products are most of what a job on doubles costs; each sum keeps its order and its roundings.
-$(B)/twin/cublaslt.o $(B)/twin/cudnn_graph.o: TWIN_FLAGS += $(if $(filter release,$(VARIANT)),-O3 -march=native -ffp-contract=off)
+TWIN_MATHS = $(if $(filter release,$(VARIANT)),-O3 -march=native -ffp-contract=off)
+$(B)/twin/cublaslt.o $(B)/twin/cudnn_graph.o: TWIN_FLAGS += $(TWIN_MATHS)
 $(B)/doubles/libcudnn.so.9: $(B)/twin/cudnn.o $(B)/twin/cudnn_graph.o tests/doubles/cudnn.map
 $(B)/doubles/libnccl.so.2: $(B)/twin/nccl.o tests/doubles/nccl.map
 $(B)/twin/nccl.o: TWIN_FLAGS += $(shell pkg-config --cflags $(MPI))
@@ -169,7 +172,8 @@ $(B)/doubles/libnvidia-ml.so.1: tests/doubles/nvml.c topology/discover/nvml.h
 $(filter-out %/libcudart.so.13 %/libnvidia-ml.so.1,$(DOUBLES)): $(B)/doubles/libcudart.so.13
 	@mkdir -p $(@D)
 	$(CXX) $(LDFLAGS_$(VARIANT)) -pthread -shared -Wl,-soname,$(@F) -Wl,--version-script=$(filter %.map,$^) \
-		-o $@ $(filter %.o,$^) $(filter %.so.13,$^) $(if $(findstring nccl,$@),$(shell pkg-config --libs $(MPI)))
+		-o $@ $(filter %.o,$^) $(filter %.so.13,$^) \
+		$(if $(findstring nccl,$@),$(shell pkg-config --libs $(MPI)))
 
 # The kernels' twins against the host's reference: no nvcc, no library.
 TWIN_TESTS = $(if $(CUDA_FLAGS),$(addprefix $(B)/tests/cuda/,test_twin $(addprefix test_cuda_,act attention \
@@ -252,14 +256,15 @@ $(B)/ptx/libcudart.so.13: $(PTX_OBJ) tests/ptx/libcudart.map
 # cuDNN itself, asked without a GPU: a stub stands in for the driver.
 CUDNN_TABLE = tests/cudnn/attention_engines.csv
 CUDNN_TESTS = $(if $(CUDA_FLAGS),$(addprefix $(B)/tests/cudnn/,attention_engines libcuda.so.1))
-$(B)/tests/cudnn/attention_engines: tests/cudnn/attention_engines.c $(addprefix $(B)/cuda/,attention_cudnn.o attention_graph.o check.o) $(LIB)
+$(B)/tests/cudnn/attention_engines: tests/cudnn/attention_engines.c \
+	$(addprefix $(B)/cuda/,attention_cudnn.o attention_graph.o check.o) $(LIB)
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(CFLAGS_ALL) $(CUDA_FLAGS) -MMD -MP -MF $@.d $(LDFLAGS_$(VARIANT)) $(LDFLAGS) \
 		-o $@ $(filter %.c %.o,$^) $(LIB) $(CUDA_FLAGS) $(LDLIBS_ALL)
 $(B)/tests/cudnn/libcuda.so.1: tests/cudnn/libcuda.c
 	@mkdir -p $(@D)
-	$(CC) -std=c11 $(filter-out -Wmissing-prototypes,$(WARN)) $(CFLAGS_$(VARIANT)) $(filter-out -L% -Wl% -l%,$(CUDA_FLAGS)) \
-		-fPIC -shared -Wl,-soname,$(@F) -o $@ $<
+	$(CC) -std=c11 $(filter-out -Wmissing-prototypes,$(WARN)) $(CFLAGS_$(VARIANT)) \
+		$(filter-out -L% -Wl% -l%,$(CUDA_FLAGS)) -fPIC -shared -Wl,-soname,$(@F) -o $@ $<
 
 attention-table: $(CUDNN_TESTS) ## which of cuDNN's engines takes which attention (20 minutes; no GPU)
 	LD_LIBRARY_PATH=$(B)/tests/cudnn $(B)/tests/cudnn/attention_engines all > $(CUDNN_TABLE).new
@@ -344,7 +349,7 @@ check: all tests ## everything that must never break
 check-long: ## fuzzing, soak, random configs
 	bash tests/run_long.sh
 
-check-faults: all $(B)/tests/exec/test_faults ## faults of a job: a table of time, exit code and line (as root: several hosts, too)
+check-faults: all $(B)/tests/exec/test_faults ## faults of a job: time, exit code and line (as root: hosts, too)
 	bash tests/exec/test_faults.sh
 	bash tests/root/test_faults_cluster.sh
 

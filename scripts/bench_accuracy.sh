@@ -36,7 +36,8 @@ figures() {
 json_row() { # name ranks run predicted measured error classes-file
 	printf '    {"config": "%s", "ranks": %s, "run": %s, ' "$1" "$2" "$3"
 	printf '"predicted_s": %s, "measured_s": %s, "error": %s, "by_class": [' \
-		"$(awk "BEGIN { print $4 / 1e3 }")" "$(awk "BEGIN { print $5 / 1e3 }")" "$(awk "BEGIN { print $6 / 100 }")"
+		"$(awk "BEGIN { print $4 / 1e3 }")" "$(awk "BEGIN { print $5 / 1e3 }")" \
+		"$(awk "BEGIN { print $6 / 100 }")"
 	awk '$1 == "class" {
 		printf "%s{\"class\": \"%s\", \"predicted_s\": %s, ", (n++ ? ", " : ""), $2, $3 / 1e3
 		printf "\"measured_s\": %s, \"error\": %s}", $4 / 1e3, ($5 == "nan" ? "null" : $5 / 100)
@@ -54,7 +55,8 @@ for run in $(seq "$runs"); do
 	for config in "${configs[@]}"; do
 		name=$(basename "$config" .yaml)
 		ranks=$("$stepsim" predict "$config" --print-ranks)
-		mpirun "${mpirun_flags[@]}" -np "$ranks" "$stepsim" "$config" -q --json "$scratch/result.json" >/dev/null </dev/null
+		mpirun "${mpirun_flags[@]}" -np "$ranks" "$stepsim" "$config" -q --json "$scratch/result.json" \
+			>/dev/null </dev/null
 		figures "$scratch/result.json" >"$scratch/figures"
 		read -r _ predicted measured error < <(grep '^step ' "$scratch/figures")
 		# Classes below a hundredth of the step stand in the JSON and in the table at the end.

@@ -3,14 +3,14 @@
 
     python3 scripts/bench_testbed.py [--out FOLDER] [--slice COMMAND] [--only NAME ...] [--fresh] [--docs]
 
-Three profiles are calibrated: two hosts at 1 Gb/s with a rank each, and four hosts in two racks with a rank each and two
-ranks each. All else is predicted from them: other rates (cluster.network_factor), other sizes, other groups. It runs in
-pieces of about two minutes at most; standard error says how much is left. A run that was stopped goes on where it was:
-FOLDER keeps what was measured, for as long as neither the program nor the beds change; --fresh begins anew. --slice is
-put before the command of each piece, to keep a shared machine quiet.
+Three profiles are calibrated: two hosts at 1 Gb/s with a rank each, and four hosts in two racks with a rank each and
+two ranks each. All else is predicted from them: other rates (cluster.network_factor), other sizes, other groups. It
+runs in pieces of about two minutes at most; standard error says how much is left. A run that was stopped goes on where
+it was: FOLDER keeps what was measured, for as long as neither the program nor the beds change; --fresh begins anew.
+--slice is put before the command of each piece, to keep a shared machine quiet.
 
-The result is FOLDER/testbed.json and, with --docs, the tables of docs/clusters.md. Exit codes: 0; 2 no test-bed here, or
-a part is missing; 3 a goal is missed.
+The result is FOLDER/testbed.json and, with --docs, the tables of docs/clusters.md. Exit codes: 0; 2 no test-bed here,
+or a part is missing; 3 a goal is missed.
 """
 
 import argparse
@@ -39,8 +39,8 @@ GOALS = {
 COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter")
 STEADY_B = 64 << 10
 
-# Bed, ranks a host, profile, keys that all its commands have, and keys that say of the bed what the profile does not: of
-# the prediction alone. `s`: seconds of its calibration, about.
+# Bed, ranks a host, profile, keys that all its commands have, and keys that say of the bed what the profile does not:
+# of the prediction alone. `s`: seconds of its calibration, about.
 TWO = {"bed": "two", "hosts": 2, "each": 1, "profile": "two", "s": 65}
 SLOW = {**TWO, "bed": "slow", "sets": ["cluster.network_factor=0.3"]}
 UNEVEN = {**TWO, "bed": "uneven", "predicted": ["cluster.slow_ranks={n1: 2}"]}  # executed as the host is
@@ -133,7 +133,8 @@ def commands(name, place, work, folder):
 
     for k, (first, last, calls) in enumerate(work.get("sizes", [])):
         for collective in COLLECTIVES:
-            words = ["bench", collective, "-b", first, "-e", last, "-n", str(calls), "-w", str(min(calls, 5)), "-c", "0"]
+            counts = ["-n", str(calls), "-w", str(min(calls, 5)), "-c", "0"]
+            words = ["bench", collective, "-b", first, "-e", last, *counts]
             add(f"{folder}/{name}.{collective}.{k}.json", words)
     for step, (model, more) in work.get("steps", {}).items():
         add(f"{folder}/{name}.{step}.json", [f"{BEDS}/{model}.yaml"], more)
@@ -141,7 +142,8 @@ def commands(name, place, work, folder):
         model, more, sizes = work["sweep"]
         told = [w for s in (*sets, *more) for w in ("--set", s)]
         vary = ["--vary", f"parallel.bucket_mb={','.join(map(str, sizes))}", "-q", "--json", sweep_path(name, folder)]
-        lines.append(" ".join(map(shlex.quote, [STEPSIM, "sweep", f"{BEDS}/{model}.yaml", *told, *vary])) + " >/dev/null")
+        words = [STEPSIM, "sweep", f"{BEDS}/{model}.yaml", *told, *vary]
+        lines.append(" ".join(map(shlex.quote, words)) + " >/dev/null")
         results.append(sweep_path(name, folder))
     return lines, results
 

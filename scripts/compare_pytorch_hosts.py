@@ -8,9 +8,9 @@
 It is started on the first of the hosts, which mpirun reaches; --out is a folder that all of them see, and so is the
 Python. Each rank has the model of compare_pytorch.py and one thread a core. Profiles are written: stepsim's own; one
 with PyTorch's products; one with all of PyTorch's times on a rank without peers: products, the rest of forward and
-backward, and the optimizer; one with gloo's collectives, too, alone and beside products. Where PyTorch has fully_shard (2.6 and
-later; Debian's is 1.13), FSDP's step is compared, too: its units are the blocks. Over gloo it waits for each collective,
-so that it is stepsim's fsdp with prefetch 0; its copies are measured on a rank without peers.
+backward, and the optimizer; one with gloo's collectives, too, alone and beside products. Where PyTorch has fully_shard
+(2.6 and later; Debian's is 1.13), FSDP's step is compared, too: its units are the blocks. Over gloo it waits for each
+collective, so that it is stepsim's fsdp with prefetch 0; its copies are measured on a rank without peers.
 --docs writes the tables of docs/clusters.md. Exit codes: 0 done; 1 no PyTorch, or a failed run; 2 a wrong config; 3 a
 goal is missed.
 """
@@ -343,7 +343,8 @@ def write_profiles(a, mine, theirs):
     """The profiles that PyTorch's step is predicted from, coarse to fine; those of DDP, and the finest of FSDP."""
     source = f"{a.out}/profile.yaml"
     by, of_products, of_all = factors(mine, theirs)
-    print(f"PyTorch {theirs['version']}, {theirs['threads']} thread(s) a rank; its time over stepsim's on a rank alone:")
+    print(f"PyTorch {theirs['version']}, {theirs['threads']} thread(s) a rank;"
+          " its time over stepsim's on a rank alone:")
     for (gemm, phase), x in by.items():
         print(f"  {'products' if gemm else 'the rest'}, {phase}: {x:.2f}")
     scaled_profile(source, f"{a.out}/products.yaml", of_products)
@@ -439,7 +440,8 @@ def page(rows, sharded, theirs):
     ]
     lines += ["| " + " | ".join([f"{r['bucket_mb']} MiB", *line(r), hidden(r)]) + " |" for r in rows]
     if sharded:
-        lines += ["", "| FSDP | stepsim | error | PyTorch | error, its products | all its times, gloo's | its copies, too |"]
+        lines += ["", "| FSDP | stepsim | error | PyTorch | error, its products"
+                  " | all its times, gloo's | its copies, too |"]
         lines += ["| --- | --- | --- | --- | --- | --- | --- |"]
         lines += ["| " + " | ".join(["blocks", *line(r)]) + " |" for r in sharded]
     return lines

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Brings the tree's C, C++ and CUDA files into the look of .clang-format. --check names those that differ, and lines of
-# more than 120 columns, which clang-format leaves where a text or a word is long. --count says so as a test does, and
-# is skipped where another version of clang-format would judge.
+# more than 120 columns: clang-format leaves them where a text or a word is long, and does not know scripts. --count
+# says so as a test does, and is skipped where another version of clang-format would judge.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 version=$(sed -n 's/^# Version of clang-format: \([0-9]*\).*/\1/p' .clang-format)
@@ -26,7 +26,8 @@ sources() {
 }
 # Names lines of more than 120 columns. A tab reaches to the next multiple of 8; a character of several bytes is one.
 long_lines() {
-	sources | LC_ALL=C xargs -0 awk '
+	{ sources; find Makefile scripts tests python \( -name '*.py' -o -name '*.sh' -o -name Makefile \) -print0; } |
+		LC_ALL=C xargs -0 awk '
 		{
 			gsub(/[\200-\277]/, "")
 			for (columns = 0; (tab = index($0, "\t")) > 0; $0 = substr($0, tab + 1))

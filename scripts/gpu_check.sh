@@ -238,8 +238,8 @@ if $doubles || ! python3 -c 'import torch' 2>/dev/null; then
 	skip 'PyTorch beside stepsim' 'no PyTorch here'
 else
 	for config in gpt2-124m llama-1b; do
-		extra "PyTorch beside stepsim: $config" 90 python3 scripts/compare_pytorch.py "configs/$config-gpu.yaml" \
-			--json "$out/pytorch-$config.json"
+		extra "PyTorch beside stepsim: $config" 90 python3 scripts/compare_pytorch.py \
+			"configs/$config-gpu.yaml" --json "$out/pytorch-$config.json"
 	done
 fi
 
@@ -252,8 +252,8 @@ else
 	most=256M
 	$doubles && most=64K
 	for collective in all_reduce all_gather reduce_scatter alltoall; do
-		ranked part "bench $collective" 60 "$gpus" "$stepsim" bench $collective --backend cuda -b 8 -e $most -f 4 \
-			--json "$out/bench-$collective.json"
+		ranked part "bench $collective" 60 "$gpus" "$stepsim" bench $collective --backend cuda -b 8 -e $most \
+			-f 4 --json "$out/bench-$collective.json"
 	done
 	for config in "${examples[@]}"; do
 		run_example "$gpus" "$config" bf16 60 --set train.dtype=bf16

@@ -46,7 +46,8 @@ def parts(path):
 def machine(folder):
     text = read_text(os.path.join(folder, 'gpus.csv'))
     rows = list(csv.reader((text or '').splitlines(), skipinitialspace=True))
-    cpu = dict(line.split(':', 1) for line in (read_text(os.path.join(folder, 'lscpu.txt')) or '').splitlines() if ':' in line)
+    lscpu = (read_text(os.path.join(folder, 'lscpu.txt')) or '').splitlines()
+    cpu = dict(line.split(':', 1) for line in lscpu if ':' in line)
     wanted = ('Model name', 'CPU(s)', 'Socket(s)', 'NUMA node(s)')
     return {
         'gpus': [dict(zip(rows[0], row)) for row in rows[1:] if len(row) == len(rows[0])],

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """What ptxas made of each kernel, from the build's own logs (build/release/cuda/*.cu.log) and the launch bounds in the
-kernels' PTX (build/release/ptx/90/*.ptx): registers, spilled bytes, static shared memory, blocks that an SM has registers
-for (fit). `make kernels-report` prints the table. --check [FILE] compares with tests/cuda/spills.txt, or FILE: a kernel
-that spills more than stands there, or that does not fit an SM as often as its launch bounds say, is named. The last
-line counts."""
+kernels' PTX (build/release/ptx/90/*.ptx): registers, spilled bytes, static shared memory, blocks that an SM has
+registers for (fit). `make kernels-report` prints the table. --check [FILE] compares with tests/cuda/spills.txt, or
+FILE: a kernel that spills more than stands there, or that does not fit an SM as often as its launch bounds say, is
+named. The last line counts."""
 
 import glob
 import re

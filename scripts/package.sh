@@ -13,7 +13,8 @@ export SOURCE_DATE_EPOCH
 
 stage() { # folder, prefix, whether with CUDA's part, its architectures
 	rm -rf "$1"
-	make -s VARIANT=portable CUDA="${3:-0}" ${4:+"CUDA_ARCHS=$4"} EXEC=1 DESTDIR="$PWD/$1" PREFIX="$2" install >/dev/null
+	make -s VARIANT=portable CUDA="${3:-0}" ${4:+"CUDA_ARCHS=$4"} EXEC=1 DESTDIR="$PWD/$1" PREFIX="$2" install \
+		>/dev/null
 	strip --strip-unneeded "$1$2/bin/stepsim" "$1$2"/lib/stepsim/*.so
 	chmod -R u=rwX,go=rX "$1"
 }
@@ -93,7 +94,8 @@ make_gpu-bundle() {
 		echo 'package: Open MPI 4 has no launcher here: the archive starts one rank alone' >&2
 	fi
 	bash scripts/find_cuda.sh >"$top/VERSIONS"
-	glibc_of "$top/bin/stepsim" $(find "$lib" "$top/mpi" -type f \( -name '*.so*' -o -name 'test_*' \)) >"$top/GLIBC"
+	glibc_of "$top/bin/stepsim" $(find "$lib" "$top/mpi" -type f \( -name '*.so*' -o -name 'test_*' \)) \
+		>"$top/GLIBC"
 	chmod -R u=rwX,go=rX "$top"
 	tar -C build/dist --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$SOURCE_DATE_EPOCH" \
 		-cf - "$name" | xz -T0 -6 >"build/$name.tar.xz"

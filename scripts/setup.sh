@@ -85,7 +85,8 @@ setup: $1. Three ways to get what is missing:
   3. the tarball that \`make dist\` makes on another machine: it needs no compiler, package or root
 END
 	if [ "$what" = run ]; then
-		echo 'Open MPI and OpenBLAS execute steps; without them `make EXEC=0` builds a program that predicts.' >&2
+		echo 'Open MPI and OpenBLAS execute steps; without them `make EXEC=0` builds a program that predicts.' \
+			>&2
 	fi
 	exit 1
 }

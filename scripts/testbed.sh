@@ -87,7 +87,8 @@ cleanup() {
 	# All processes of a host are in its network, daemons too.
 	for net in "${nets[@]}"; do
 		for process in /proc/[0-9]*; do
-			[ "$(readlink "$process/ns/net" 2>/dev/null)" != "$net" ] || kill -KILL "${process#/proc/}" 2>/dev/null
+			[ "$(readlink "$process/ns/net" 2>/dev/null)" != "$net" ] ||
+				kill -KILL "${process#/proc/}" 2>/dev/null
 		done
 	done
 	for folder in "${groups[@]}"; do
@@ -125,8 +126,8 @@ inside() {
 	nsenter -t "$(cat "$bed/pid.$1")" --uts --mount --net "${@:2}"
 }
 # A bucket of 16 KB is a tenth of a millisecond at 1 Gb/s: next to nothing fits into it. A queue of 512 KB is a small
-# switch's. Segments of nearly the bucket's size stand for those that a NIC cuts and joins: shaped one by one, packets of
-# 1,500 bytes would cost a timer each, which takes a core's time that no NIC takes.
+# switch's. Segments of nearly the bucket's size stand for those that a NIC cuts and joins: shaped one by one, packets
+# of 1,500 bytes would cost a timer each, which takes a core's time that no NIC takes.
 shape() { # host, device, rate
 	[ "$3" != - ] || return 0
 	inside "$1" ip link set "$2" gso_max_size 15000 gso_ipv4_max_size 15000 2>/dev/null ||
@@ -174,7 +175,8 @@ group() { # host, controller, then FILE VALUE ...
 	local folder=/sys/fs/cgroup/$2/${bed##*/}.$1
 	if [ ! -d "/sys/fs/cgroup/$2" ]; then
 		folder=/sys/fs/cgroup/${bed##*/}.$1
-		{ echo "+$2" >/sys/fs/cgroup/cgroup.subtree_control; } 2>/dev/null # version 2: its groups have the controller
+		# version 2: its groups have the controller
+		{ echo "+$2" >/sys/fs/cgroup/cgroup.subtree_control; } 2>/dev/null
 	fi
 	if [ ! -d "$folder" ]; then
 		mkdir "$folder" 2>/dev/null || return
@@ -208,7 +210,8 @@ give_cores() {
 			fi || missing="shares of a core (CPU quota)"
 	done
 	[ -z "$missing" ] || echo "testbed: hosts do not get their $missing: control groups cannot be made here" >&2
-	[ "$n" -le "${#cpus[@]}" ] || [ "$(awk '$1 == "host" { x += $4 } END { print int(x) }' <<<"$plan")" -le "${#cpus[@]}" ] ||
+	[ "$n" -le "${#cpus[@]}" ] || [ "$(awk '$1 == "host" { x += $4 } END { print int(x) }' <<<"$plan")" \
+		-le "${#cpus[@]}" ] ||
 		echo "testbed: the hosts share the ${#cpus[@]} cores of this machine" >&2
 }
 

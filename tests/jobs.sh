@@ -6,8 +6,8 @@ set -u
 . "$(dirname "$0")/verdicts.sh"
 stepsim=${STEPSIM:-$root/build/release/stepsim}
 
-# Jobs of one and two ranks take what tests/run.sh measured, or measure for themselves; those of more take the profile of
-# four.
+# Jobs of one and two ranks take what tests/run.sh measured, or measure for themselves; those of more take the profile
+# of four.
 launch() { # ranks, then the arguments of stepsim
 	local ranks=$1 known=()
 	shift
@@ -74,7 +74,7 @@ launch 2 configs/ddp-tiny.yaml --set run.steps=2 --set 'cluster.slow_ranks={1: 3
 	grep -q '"verified": true' "$scratch/result.json" && grep -q 'computes 3 times as long' "$scratch/result.json"
 expect 'a slow rank is slowed, and verified' $?
 
-launch 8 configs/ddp-tiny.yaml && grep -q 'Warning: 8 ranks share' "$scratch/out"
+launch 8 configs/ddp-tiny.yaml && grep -q 'warning: 8 ranks share' "$scratch/out"
 said=$?
 [ "$(cores)" -ge 8 ] && said=0
 expect 'more ranks than cores is said' $said
@@ -85,7 +85,7 @@ for ((i = 0; i < $(cores); i++)); do
 	(trap 'exit 0' TERM; while :; do :; done) &
 	burners+=($!)
 done
-launch 2 configs/ddp-tiny.yaml --set run.steps=40 && grep -q 'Warning: other processes took .* while steps were timed' \
+launch 2 configs/ddp-tiny.yaml --set run.steps=40 && grep -q 'warning: other processes took .* while steps were timed' \
 	"$scratch/out"
 said=$?
 kill "${burners[@]}"

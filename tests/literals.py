@@ -84,7 +84,8 @@ def check(root, room, used):
             if value not in structural and (name, value) not in allowed:
                 print(
                     'literals: %s/%s:%d: %s stands in code: move it to configs/model '
-                    '(topology/catalogue/parameters.def), or give tests/literals.py a reason' % (room, name, line, value)
+                    '(topology/catalogue/parameters.def), or give tests/literals.py a reason'
+                    % (room, name, line, value)
                 )
                 good = False
     return good

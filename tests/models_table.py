@@ -21,9 +21,9 @@ STEPSIM = ROOT / "build/release/stepsim"
 MPIRUN = ["mpirun", "--oversubscribe", "--bind-to", "none", "-np", "2"]
 SMALL = {
     "hidden": 64, "heads": 4, "ffn_hidden": 128, "vocab": 256, "seq_len": 32, "max_positions": 32,
-    "sliding_window": 8, "global_attention_every": 2, "no_rope_every": 2, "experts": 4, "moe_ffn_hidden": 32, "moe_latent": 48,
-    "first_dense_layers": 1, "kv_lora_rank": 32, "q_lora_rank": 16, "rope_head_dim": 8, "v_head_dim": 16,
-    "expert_groups": 2, "groups_per_token": 1,
+    "sliding_window": 8, "global_attention_every": 2, "no_rope_every": 2, "experts": 4, "moe_ffn_hidden": 32,
+    "moe_latent": 48, "first_dense_layers": 1, "kv_lora_rank": 32, "q_lora_rank": 16, "rope_head_dim": 8,
+    "v_head_dim": 16, "expert_groups": 2, "groups_per_token": 1,
     "moe_layer_freq": 2, "ssm_state": 16, "ssm_heads": 4, "ssm_head_dim": 32, "ssm_groups": 1, "ssm_chunk": 8,
     "image_size": 32, "patch_size": 8, "encoder_layers": 1, "encoder_seq_len": 24, "relative_buckets": 8,
 }  # fmt: skip

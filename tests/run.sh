@@ -164,8 +164,8 @@ if [ -e "$build/libstepsim_cuda.so" ]; then
 	begin counted "attention's engines" env LD_LIBRARY_PATH="$PWD/$build/tests/cudnn" \
 		"$build/tests/cudnn/attention_engines" sample tests/cudnn/attention_engines.csv
 	# GPUs with less shared memory for a block, and without fp8.
-	begin suite 'attention, by cuDNN and our own, on compute capability 8.9' env LD_LIBRARY_PATH="$doubles" STEPSIM_DOUBLE_CC=8.9 \
-		"$build/tests/gpu/test_cuda_attention"
+	begin suite 'attention, by cuDNN and our own, on compute capability 8.9' env LD_LIBRARY_PATH="$doubles" \
+		STEPSIM_DOUBLE_CC=8.9 "$build/tests/gpu/test_cuda_attention"
 	begin suite 'products on compute capability 8.0' env LD_LIBRARY_PATH="$doubles" STEPSIM_DOUBLE_CC=8.0 \
 		"$build/tests/cuda/test_cuda_gemm"
 else
@@ -204,7 +204,8 @@ if nice -n "$lower" make -s VARIANT=asan -j"$(cores)" unit replays twins >"$scra
 		begin suite "asan $source" env STEPSIM_TEST_PART=4 "build/asan/${source%.c}"
 	done
 	for folder in tests/fuzz/corpus/*; do
-		begin check "asan $folder" env STEPSIM_HOME="$root" "build/asan/tests/fuzz/replay_${folder##*/}" "$folder"/*
+		begin check "asan $folder" env STEPSIM_HOME="$root" "build/asan/tests/fuzz/replay_${folder##*/}" \
+			"$folder"/*
 	done
 	# The Makefile alone names these programs. Kernels with many contexts run with one thread a block: test_twin
 	# tries those, and tests/run_long.sh all.

@@ -46,4 +46,5 @@ for device, trace in enumerate(snapshot["device_traces"]):
     if left != live or sum(b["size"] for b in segment["blocks"]) != segment["total_size"]:
         sys.exit("the segment is not what the events leave")
     peaks.append(peak)
-print(f"{len(peaks)} devices; the peak is the predicted memory: {max(peaks) == predicted['total_bytes'] - predicted['overhead_bytes']}")
+same = max(peaks) == predicted["total_bytes"] - predicted["overhead_bytes"]
+print(f"{len(peaks)} devices; the peak is the predicted memory: {same}")

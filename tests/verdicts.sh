@@ -7,13 +7,11 @@
 cd "$root" || exit 2
 # shellcheck disable=SC2034 # for those scripts
 stepsim=build/release/stepsim doubles=$PWD/build/release/doubles
-# Sentences stand on one line each, for grep.
-export COLUMNS=10000
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 log=$scratch/log
 passed=0 failed=0 skipped=0
-export COLUMNS=999 # patterns are compared with whole lines
+export COLUMNS=9999 # patterns are compared with whole lines
 
 # Shows the log of a check that failed. A script may define it anew.
 shown() {

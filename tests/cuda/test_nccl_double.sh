@@ -61,6 +61,7 @@ run 2 ahead
 verdict 'receives ahead that hold few thread blocks' "$(wants 0 $? '^0 checked$')"
 run 2 wide
 verdict 'receives ahead that hold more thread blocks than there are SMs' \
-	"$(wants 1 $? 'asynchronous error: .*160 thread blocks held on 132 SMs by communicators [1-5] \(32\), [1-5] \(32\), ')"
+	"$(wants 1 $? \
+		'asynchronous error: .*160 thread blocks held on 132 SMs by communicators [1-5] \(32\), [1-5] \(32\)')"
 
 verdicts

@@ -69,18 +69,19 @@ for ranks in 1 2; do
 	train $ranks "${latent[@]}" model.q_lora_rank=0 model.norm=layernorm train.micro_batch=2 "${tensor[@]}"
 	train $ranks "${latent[@]}" train.recompute=selective train.recompute_modules=mla_up_proj "${tensor[@]}"
 	train $ranks "${latent[@]}" train.lora_rank=4 "${tensor[@]}"
-	train $ranks "${latent[@]}" model.q_lora_rank=0 train.lora_rank=4 train.lora_targets=qkv train.recompute=selective \
-		train.recompute_modules=mla_up_proj "${tensor[@]}"
+	train $ranks "${latent[@]}" model.q_lora_rank=0 train.lora_rank=4 train.lora_targets=qkv \
+		train.recompute=selective train.recompute_modules=mla_up_proj "${tensor[@]}"
 	train $ranks "${latent[@]}" model.rope_head_dim=0 train.recompute=full train.fused=false
 	train $ranks "${llama[@]}" model.attention_sinks=true model.sliding_window=8 model.global_attention_every=2 \
 		"${tensor[@]}"
-	train $ranks "${llama[@]}" model.attention_softcap=1 model.logit_softcap=2 model.branch_norm=sandwich "${tensor[@]}"
+	train $ranks "${llama[@]}" model.attention_softcap=1 model.logit_softcap=2 model.branch_norm=sandwich \
+		"${tensor[@]}"
 	train $ranks "${llama[@]}" model.sliding_window=6 model.window_kind=chunked model.no_rope_every=2 \
 		train.recompute=full "${tensor[@]}"
 	train $ranks model.position=none model.mlp=squared_relu model.parallel_residual=true "${tensor[@]}"
 	train $ranks "${llama[@]}" model.qk_norm=head model.branch_norm=sandwich "${tensor[@]}"
-	train $ranks "${llama[@]}" model.qk_norm=head model.proj_bias=true "${tensor[@]}" parallel.sequence_parallel=false \
-		train.fused=false
+	train $ranks "${llama[@]}" model.qk_norm=head model.proj_bias=true "${tensor[@]}" \
+		parallel.sequence_parallel=false train.fused=false
 	train $ranks "${llama[@]}" model.branch_norm=reordered train.recompute=full "${tensor[@]}"
 	train $ranks model.sliding_window=8 model.global_attention_every=2 model.branch_norm=sandwich "${tensor[@]}"
 	train $ranks train.lora_rank=4 train.recompute=full "${tensor[@]}"
@@ -302,8 +303,8 @@ train 4 parallel.pipeline=4 model.layers=6 parallel.first_stage_layers=1 paralle
 units=(parallel.bucket_mb=25 model.layers=4 parallel.pipeline=2)
 for schedule in zero_bubble zbv dualpipev; do
 	train 4 "${units[@]}" parallel.strategy=fsdp parallel.schedule=$schedule
-	train 8 "${units[@]}" parallel.strategy=hsdp parallel.shard=2 parallel.schedule=$schedule train.global_batch=16 \
-		parallel.reshard_after_forward=false train.recompute=full
+	train 8 "${units[@]}" parallel.strategy=hsdp parallel.shard=2 parallel.schedule=$schedule \
+		train.global_batch=16 parallel.reshard_after_forward=false train.recompute=full
 done
 train 8 "${units[@]}" parallel.strategy=fsdp parallel.schedule=zbv parallel.tensor=2 parallel.overlap=false
 train 2 parallel.pipeline=2 train.global_batch=1 train.optimizer=sgd
@@ -435,7 +436,8 @@ train 2 parallel.expert=2 "${again[@]}=moe_act,shared_experts,core_attn,mlp" mod
 for early in train.expert_gates=activation model.moe_latent=24 "train.expert_gates=activation model.moe_latent=24"; do
 	read -r -a way <<<"$early"
 	train 1 "${way[@]}" model.experts_per_token=8 model.capacity_factor=1
-	train 1 "${way[@]}" model.experts_per_token=8 model.capacity_factor=1 train.recompute=full model.shared_experts=0
+	train 1 "${way[@]}" model.experts_per_token=8 model.capacity_factor=1 train.recompute=full \
+		model.shared_experts=0
 	train 2 "${way[@]}" parallel.expert=2 train.recompute=full parallel.strategy=zero1
 	train 2 "${way[@]}" parallel.expert=2 "${again[@]}=moe_act,layernorm" train.fused=false
 	train 2 "${way[@]}" parallel.expert=2 "${again[@]}=moe" model.mlp=squared_relu
@@ -459,12 +461,13 @@ train 4 "${overlap[@]}" parallel.expert=2 parallel.pipeline=2 model.layers=4 tra
 train 4 parallel.schedule=dualpipev parallel.expert_overlap=true parallel.expert=2 parallel.pipeline=2 model.layers=8 \
 	parallel.strategy=zero1 train.global_batch=16
 for reshard in true false; do
-	train 4 "${units[@]}" parallel.schedule=dualpipev parallel.expert_overlap=true parallel.expert=2 model.layers=8 \
-		parallel.strategy=fsdp train.global_batch=16 parallel.reshard_after_forward=$reshard
+	train 4 "${units[@]}" parallel.schedule=dualpipev parallel.expert_overlap=true parallel.expert=2 \
+		model.layers=8 parallel.strategy=fsdp train.global_batch=16 parallel.reshard_after_forward=$reshard
 done
 train 4 "${units[@]}" "${overlap[@]}" parallel.strategy=fsdp parallel.expert=2 train.global_batch=8
 train 8 "${units[@]}" "${overlap[@]}" "${hybrid[@]}" parallel.expert=2 train.global_batch=16 train.recompute=full
-train 8 "${overlap[@]}" parallel.expert=4 parallel.pipeline=2 model.layers=5 train.recompute=full parallel.strategy=zero1 \
+train 8 "${overlap[@]}" parallel.expert=4 parallel.pipeline=2 model.layers=5 train.recompute=full \
+	parallel.strategy=zero1 \
 	parallel.tensor=2 parallel.sequence_parallel=true model.first_dense_layers=1 train.global_batch=16
 train 4 "${overlap[@]}" parallel.pipeline=4 model.layers=8 train.fused=false
 train 4 parallel.expert=4 model.post_norm=true model.final_norm=false model.norm=layernorm model.bias=true \

@@ -41,14 +41,16 @@ bound 'taskset on a rank' "rank 0 threads $second cores 1 binding $one" \
 bound 'taskset on the launcher' "rank 0 threads $first cores 1 binding $one" \
 	-np 1 --bind-to none taskset -c "$first"
 bound 'a core that mpirun would not choose' "rank 0 threads $second cores 1 binding $one" -np 1 taskset -c "$second"
-bound 'ranks bound crosswise' "rank 0 threads $second cores 1 binding $half; rank 1 threads $first cores 1 binding $half" \
+bound 'ranks bound crosswise' \
+	"rank 0 threads $second cores 1 binding $half; rank 1 threads $first cores 1 binding $half" \
 	-np 2 --oversubscribe --bind-to none "$scratch/wrap" "$second $first"
-bound 'ranks bound to one core' \
-	"rank 0 threads $first cores 1 binding 2 ranks share 1 cores; rank 1 threads $first cores 1 binding 2 ranks share 1 cores" \
+shared="threads $first cores 1 binding 2 ranks share 1 cores"
+bound 'ranks bound to one core' "rank 0 $shared; rank 1 $shared" \
 	-np 2 --oversubscribe --bind-to none "$scratch/wrap" "$first $first"
 if [ "$(nproc --all)" -eq "${#cpus[@]}" ]; then # one CPU a core, all of which may be used
 	bound 'mpirun --bind-to core' "rank 0 threads $first cores 1 binding $one" -np 1 --bind-to core
-	bound 'mpirun --cpu-list' "rank 0 threads $second cores 1 binding $one" -np 1 --cpu-list "$second" --bind-to cpu-list:ordered
+	bound 'mpirun --cpu-list' "rank 0 threads $second cores 1 binding $one" -np 1 --cpu-list "$second" \
+		--bind-to cpu-list:ordered
 fi
 if command -v numactl >/dev/null; then
 	bound 'numactl on a rank' "rank 0 threads $second cores 1 binding $one" \

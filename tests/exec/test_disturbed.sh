@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# A profile that others disturbed, and one of an earlier stepsim: what a calibration of two ranks does about it, and the starts after it. /proc/stat is
-# a double (tests/exec/proc_stat.c): no loop runs beside, and nothing depends on what the machine really does. The last
-# line counts.
+# A profile that others disturbed, and one of an earlier stepsim: what a calibration of two ranks does about it, and
+# the starts after it. /proc/stat is a double (tests/exec/proc_stat.c): no loop runs beside, and nothing depends on
+# what the machine really does. The last line counts.
 set -u
 # shellcheck source=tests/verdicts.sh
 . "$(dirname "$0")/../verdicts.sh"
@@ -46,7 +46,8 @@ verdict 'the profile says what stayed disturbed' \
 	"$([ "$(kept others.disturbed)" = 1 ] || echo "others.disturbed: $(kept others.disturbed)")"
 
 start '0.4 0 1000'
-verdict 'busy still: used, with a wider interval' "$(lacks $? 'now other processes took 4[0-9] % .* it is used, with a wider')"
+verdict 'busy still: used, with a wider interval' "$(lacks $? \
+	'now other processes took 4[0-9] % .* it is used, with a wider')"
 verdict 'busy still: not measured' "$([ "$(kept others.disturbed)" = 1 ] || echo 'the profile is another one')"
 verdict 'busy still: the interval is as wide as what others took' \
 	"$(awk -v w="$(interval)" 'BEGIN { if (w < 0.4) print w }')"
@@ -54,7 +55,8 @@ verdict 'busy still: the interval is as wide as what others took' \
 # As an earlier stepsim wrote it, which did not say how many entries there are.
 sed -i '/^entries:/d' "$XDG_CACHE_HOME"/stepsim/profile-*.yaml
 start '0.4 0 1000'
-verdict 'an earlier one, busy still: used' "$(lacks $? 'lacks the number of its entries, and now other .* it is used, ')"
+verdict 'an earlier one, busy still: used' "$(lacks $? \
+	'lacks the number of its entries, and now other .* it is used, ')"
 
 # The cores are quiet at the start; then others come for some seconds.
 start '0.4 3 7'
@@ -63,6 +65,7 @@ verdict 'it says how many entries it has' "$([ -n "$(kept entries)" ] || echo 'i
 verdict 'what was repeated is undisturbed' "$([ -z "$(kept others.disturbed)" ] || echo "$(kept others.disturbed)")"
 
 start '0.4 0 1000'
-verdict 'an undisturbed profile is used' "$([ $? -eq 0 ] && ! grep -q 'measurements' "$log" || echo 'something is said of it')"
+verdict 'an undisturbed profile is used' "$([ $? -eq 0 ] && ! grep -q 'measurements' "$log" ||
+	echo 'something is said of it')"
 
 verdicts

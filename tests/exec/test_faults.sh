@@ -114,6 +114,7 @@ struck 'a rank crashes' 2 SEGV 1 'rank 1 \(.*, process [0-9]+\) died in .*; rank
 struck 'a rank is stopped' 2 STOP 1 \
 	"no progress for [0-9]+ s: rank 1 $process is stopped in (.*op [0-9]+ .*|the timed steps)$end" run.timeout_s=2
 # By itself mpirun kills ranks a second after it told them to end: too soon for the line where cores are busy.
-OMPI_MCA_odls_base_sigkill_timeout=5 struck 'the launcher is told to end' 2 TERM -1 'told to end .*while rank 0 was in .*; the job ends$'
+OMPI_MCA_odls_base_sigkill_timeout=5 struck 'the launcher is told to end' 2 TERM -1 \
+	'told to end .*while rank 0 was in .*; the job ends$'
 
 verdicts

@@ -84,11 +84,12 @@ archs_are 90 '9.0\\n' ''
 archs_are '' 'NVIDIA-SMI has failed\\n' "$known"
 
 # No package server: told at once, with what to do. Port 9 of this host answers nobody.
-if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get --print-uris update 2>/dev/null | grep -q "^'http"; then
+if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get --print-uris update 2>/dev/null |
+	grep -q "^'http"; then
 	rm -f "$scratch/bin/pkg-config"
 	begin=$SECONDS
-	PATH=$scratch/bin http_proxy=http://127.0.0.1:9 https_proxy=http://127.0.0.1:9 timeout 60 bash scripts/setup.sh gpu \
-		>"$scratch/log" 2>&1
+	PATH=$scratch/bin http_proxy=http://127.0.0.1:9 https_proxy=http://127.0.0.1:9 timeout 60 \
+		bash scripts/setup.sh gpu >"$scratch/log" 2>&1
 	code=$?
 	wrong=''
 	[ "$code" -eq 1 ] || wrong="exit code $code"
@@ -104,8 +105,8 @@ fi
 mkdir -p "$scratch/made/cache/stepsim"
 echo 'made: up' >"$scratch/made/cache/stepsim/gpu.yaml"
 printf 'name, driver_version\nA GPU, 1.2\n' >"$scratch/made/gpus.csv"
-echo '{"prediction": {"step_time_s": 0.2}, "measurement": {"step_time_s": 0.25, "verified": true}, "comparison": {"step_time_error": -0.2},
-	"system": {}}' >"$scratch/made/run-x-np1.json"
+echo '{"prediction": {"step_time_s": 0.2}, "measurement": {"step_time_s": 0.25, "verified": true},
+	"comparison": {"step_time_error": -0.2}, "system": {}}' >"$scratch/made/run-x-np1.json"
 echo '{"results": [{"what": "stepsim executed", "step_time_s": 0.25}, {"what": "PyTorch eager", "step_time_s": 0.5},
 	{"what": "PyTorch compiled", "error": "no compiler"}]}' >"$scratch/made/pytorch-x.json"
 echo '{"rows": [{"size_bytes": 8, "out_of_place": {"time_s": 1e-5, "busbw_Bps": 8e5}, "predicted_s": 2e-5}]}' \
@@ -125,7 +126,8 @@ python3 - "$scratch/made/results.json" >>"$scratch/log" 2>&1 <<'PY' || wrong=${w
 import json, sys
 j = json.load(open(sys.argv[1]))
 assert not j["doubles"] and j["machine"]["gpus"] == [{"name": "A GPU", "driver_version": "1.2"}]
-assert j["profiles"] == {"gpu.yaml": ["made: up"]} and list(j["runs"]["x-np1"]) == ["prediction", "measurement", "comparison"]
+assert j["profiles"] == {"gpu.yaml": ["made: up"]} and list(j["runs"]["x-np1"]) == [
+	"prediction", "measurement", "comparison"]
 assert j["pytorch"]["x"]["results"] and j["collectives"]["all_reduce"]["rows"] and j["roofline"]["roofs"]
 PY
 verdict 'results of a GPU in one file and in tables' "$wrong"

@@ -77,7 +77,7 @@ verdict 'a wrapper shows two ranks the same device' \
 	"$(wants 1 $? \
 	'^stepsim: 4 ranks on [^,]*, which has 3 GPUs for them \(ranks 0 and 3 both have 0000:1b:00.0\): .*'"$how")"
 SET=run.share_gpu=true job 4 "$scratch/same"
-verdict 'the same, shared' "$(wants 0 $? '^Warning: several ranks share a GPU' '!NCCL double: [1-9]' '!clocks')"
+verdict 'the same, shared' "$(wants 0 $? '^warning: several ranks share a GPU' '!NCCL double: [1-9]' '!clocks')"
 
 # ---- which cores ----
 
@@ -118,7 +118,7 @@ STEPSIM_DOUBLE_CLOCKS=1:0x4:2 job 2
 verdict 'the power cap, in every second sample' \
 	"$(wants 0 $? \
 	"$clocks rank 1's GPU was slowed in $share: power cap; $boost on average \\(1 of 2 GPUs\\)$" \
-	'!^Warning: .*slowed')"
+	'!^warning: .*slowed')"
 STEPSIM_DOUBLE_CLOCKS=0:0x48:1 job 2
 verdict 'a slowdown is told with its cause' \
 	"$(wants 0 $? \

@@ -56,7 +56,8 @@ verdict 'no cuDNN: --version names it, and the one that is here' "$wrong"
 wheel=$scratch/venv/lib/python3.12/site-packages/nvidia/cudnn/lib
 mkdir -p "$wheel" "$scratch/venv/bin" && ln -s /bin/true "$scratch/venv/bin/python3"
 LC_ALL=C sed 's/libcudnn\.so\.9/libcudnn.so.7/g' "$doubles/libcudnn.so.9" >"$wheel/libcudnn.so.7"
-VIRTUAL_ENV=$scratch/venv expect 0 'libcudnn.so.7 is from Python.s packages: .*/site-packages/nvidia/cudnn/lib/libcudnn.so.7$' \
+VIRTUAL_ENV=$scratch/venv expect 0 \
+	'libcudnn.so.7 is from Python.s packages: .*/site-packages/nvidia/cudnn/lib/libcudnn.so.7$' \
 	"$scratch/missing/stepsim" $config "${quick[@]}" --set run.backend=cuda --set train.dtype=bf16 -v
 grep -q 'Executed on doubles' "$log" || wrong=${wrong:-not executed}
 verdict 'cuDNN among the wheels of the active environment' "$wrong"

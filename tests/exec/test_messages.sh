@@ -38,8 +38,8 @@ PY
 
 for schedule in 1f1b gpipe; do
 	timeout 120 mpirun "${mpirun_flags[@]}" -np 2 "$stepsim" tests/exec/tiny.yaml --set parallel.pipeline=2 \
-		--set parallel.strategy=ddp --set "parallel.schedule=$schedule" --set model.seq_len=8 --set 'cluster.slow_ranks={1: 5}' \
-		--trace "$scratch/t.json" -q >"$log" 2>&1 </dev/null
+		--set parallel.strategy=ddp --set "parallel.schedule=$schedule" --set model.seq_len=8 \
+		--set 'cluster.slow_ranks={1: 5}' --trace "$scratch/t.json" -q >"$log" 2>&1 </dev/null
 	code=$?
 	verdict "messages, $schedule" "$([ "$code" -eq 0 ] && messages "$scratch/t.json" || echo "exit code $code")"
 done

@@ -80,8 +80,8 @@ grep -q '^execution: .*MPI.*OpenBLAS' "$log" || wrong=${wrong:-the version}
 verdict 'the installed plug-in is found' "$wrong"
 
 # What srun leaves behind: a task without PMI is a process like any other; of several, the first one speaks.
-export SLURM_STEP_NUM_TASKS=1 SLURM_PROCID=0 SLURM_LOCALID=0 SLURM_STEP_ID=0 SLURM_STEPID=0 SLURM_JOB_ID=1 SLURM_JOBID=1 \
-	SLURM_NODELIST=localhost SLURM_NTASKS=1
+export SLURM_STEP_NUM_TASKS=1 SLURM_PROCID=0 SLURM_LOCALID=0 SLURM_STEP_ID=0 SLURM_STEPID=0 SLURM_JOB_ID=1 \
+	SLURM_JOBID=1 SLURM_NODELIST=localhost SLURM_NTASKS=1
 wrong=''
 expect 0 '' "$binary" predict "$config" -q
 grep -q '^step time' "$log" || wrong=${wrong:-no step time}

@@ -25,7 +25,8 @@ for name in "$@"; do
 	fuzz_config | fuzz_*_xml | fuzz_smi) ;;
 	*) "build/asan/tests/fuzz/$name" seeds "$found/seeds" ;;
 	esac
-	nice -n 19 "build/fuzz/tests/fuzz/$name" -max_total_time="$seconds" -max_len=8192 -timeout=20 -rss_limit_mb=4096 \
+	nice -n 19 "build/fuzz/tests/fuzz/$name" -max_total_time="$seconds" -max_len=8192 -timeout=20 \
+		-rss_limit_mb=4096 \
 		-print_final_stats=1 -artifact_prefix="$found/" "$found/new" "$corpus" "$found/seeds" >"$log" 2>&1
 	code=$?
 	echo "$name: $(sed -n 's/^stat::number_of_executed_units: *//p' "$log") texts," \
@@ -34,7 +35,8 @@ for name in "$@"; do
 	verdict "$name" "$([ $code -eq 0 ] || echo "exit code $code; its text is in build/")"
 	if [ -n "${MERGE:-}" ] && [ $code -eq 0 ]; then
 		mkdir "$found/merged"
-		"build/fuzz/tests/fuzz/$name" -merge=1 "$found/merged" "$corpus" "$found/seeds" "$found/new" >/dev/null 2>&1
+		"build/fuzz/tests/fuzz/$name" -merge=1 "$found/merged" "$corpus" "$found/seeds" "$found/new" \
+			>/dev/null 2>&1
 		for text in $(ls -S -r "$found/merged" | head -n 20); do
 			[ "$(wc -c <"$found/merged/$text")" -le 2000 ] && cp "$found/merged/$text" "$corpus/"
 		done

@@ -43,7 +43,8 @@ lines() {
 
 # A number of the file counts, but not that of a price, a rent or the power of a host: no step time depends on them.
 marked() {
-	lines "$1" | awk '/^[^ #]/ { figure = /^(price|power|rent_usd_per_hour):/ } !figure' | grep -q 'unverified: true'
+	lines "$1" | awk '/^[^ #]/ { figure = /^(price|power|rent_usd_per_hour):/ } !figure' |
+		grep -q 'unverified: true'
 }
 
 format_of() {

@@ -1,7 +1,7 @@
 """Each of many allocations of a command fails once, in a process of its own: it must end with its right result, or with
-exit code 1 and one line that says so; never by a signal, never with blocks that a run with enough memory has given back:
-python3 tests/nomem/check.py PRELOAD.so [POINTS [SEED]]. POINTS (default 60) a command: the first third of them are its
-first allocations, the others are drawn. The last line is "N passed, N failed"."""
+exit code 1 and one line that says so; never by a signal, never with blocks that a run with enough memory has given
+back: python3 tests/nomem/check.py PRELOAD.so [POINTS [SEED]]. POINTS (default 60) a command: the first third of them
+are its first allocations, the others are drawn. The last line is "N passed, N failed"."""
 import os
 import random
 import subprocess

@@ -30,8 +30,8 @@ add() { # programs and libraries, with what they need, under their own names
 	done
 }
 mkdir -p "$tree"/{proc,dev,sys,tmp,home,doubles,bin,usr/bin,etc}
-add bash env cat cut date dirname basename find free getconf grep head hostname ls lscpu mkdir mktemp mv nproc paste rm \
-	sed sleep sort stat tail tar tee timeout tr true uname uniq wc xz awk ln
+add bash env cat cut date dirname basename find free getconf grep head hostname ls lscpu mkdir mktemp mv nproc paste \
+	rm sed sleep sort stat tail tar tee timeout tr true uname uniq wc xz awk ln
 ln -sf "$(type -P bash)" "$tree/bin/sh"
 echo 'nobody:x:65534:65534::/home:/bin/sh' >"$tree/etc/passwd"
 python=$(readlink -f /usr/bin/python3)

@@ -3,9 +3,9 @@
 
     python3 tests/page/check.py [--shots FOLDER] PAGE.html PICTURE.svg ...
 
-Each page at 1280 and 400 pixels, a picture at 1280, light and dark: an error or a warning in the console, a request for anything but the
-page, something wider than the window, text that is too small, too pale, cut or over another, a table cut at 1280 pixels,
-a plan that does not fit and whose heading says something else, a first paint or a
+Each page at 1280 and 400 pixels, a picture at 1280, light and dark: an error or a warning in the console, a request
+for anything but the page, something wider than the window, text that is too small, too pale, cut or over another, a
+table cut at 1280 pixels, a plan that does not fit and whose heading says something else, a first paint or a
 drawn timeline after 2 s, or a frame each 50 ms or less often while a timeline is moved, all count. Where the page has a
 timeline it is zoomed, moved, pinched and walked through with the keys. --shots keeps the pictures. The last line is "N
 passed, N failed", or says that there is no Chromium (exit code 0).
@@ -67,7 +67,8 @@ for (const s of document.querySelectorAll('svg')) {
     }
   });
 }
-if (typeof pen !== 'undefined' && parseFloat(pen.font.match(/[\\d.]+(?=px)/)[0]) < font) wrong.add('the timeline has ' + pen.font);
+if (typeof pen !== 'undefined' && parseFloat(pen.font.match(/[\\d.]+(?=px)/)[0]) < font)
+  wrong.add('the timeline has ' + pen.font);
 if (wide)
   for (const e of document.querySelectorAll('.scroll'))
     if (e.scrollWidth > e.clientWidth + 1)

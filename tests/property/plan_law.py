@@ -1,5 +1,5 @@
-"""No plan that `stepsim plan` looked at is better than its best, by `predict` of its own config; and `predict` gives what
-`plan` said of it: python3 tests/property/plan_law.py. The last line is "N passed, N failed"."""
+"""No plan that `stepsim plan` looked at is better than its best, by `predict` of its own config; and `predict` gives
+what `plan` said of it: python3 tests/property/plan_law.py. The last line is "N passed, N failed"."""
 import json
 import subprocess
 import sys

@@ -23,8 +23,9 @@ wrong='' configs=("$root"/configs/*-tiny.yaml)
 for ((i = 0; i < runs && ${#wrong} == 0; i++)); do
 	config=${configs[i % ${#configs[@]}]}
 	if ((i % 50 == 49)); then
-		mpirun "${mpirun_flags[@]}" -np 2 "$stepsim" "$root/configs/ddp-tiny.yaml" --set run.steps=1 --set run.warmup=0 \
-			--set "cluster.profile=$profile" -q --json r.json >"$log" 2>&1 </dev/null || wrong="run $i: exit code $?"
+		mpirun "${mpirun_flags[@]}" -np 2 "$stepsim" "$root/configs/ddp-tiny.yaml" --set run.steps=1 \
+			--set run.warmup=0 --set "cluster.profile=$profile" -q --json r.json >"$log" 2>&1 </dev/null ||
+			wrong="run $i: exit code $?"
 	else
 		"$stepsim" predict "$config" --set cluster.system=dgx-h100 --set cluster.nodes=1 -q --json r.json \
 			--trace t.json >"$log" 2>&1 </dev/null || wrong="run $i ($config): exit code $?"
@@ -60,5 +61,6 @@ read -r many_files many_kB < <(grown 400)
 echo "20 predictions: $few_files open files, $few_kB KiB; 400: $many_files, $many_kB KiB" | tee "$log"
 verdict 'open files do not grow' "$([ "$many_files" -le $((few_files + 2)) ] || echo "$few_files, then $many_files")"
 # The results of a sweep are kept to its end, some KB each.
-verdict 'memory grows by no more than results' "$([ $((many_kB - few_kB)) -le $((380 * 64)) ] || echo "$few_kB, then $many_kB KiB")"
+verdict 'memory grows by no more than results' "$([ $((many_kB - few_kB)) -le $((380 * 64)) ] ||
+	echo "$few_kB, then $many_kB KiB")"
 verdicts

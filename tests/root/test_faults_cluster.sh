@@ -7,7 +7,8 @@
 set -u
 # For root: shared memory of its own, so that what is left in it is these jobs'.
 if [ "$(id -u)" -eq 0 ] && [ -z "${FAULTS_ALONE:-}" ]; then
-	FAULTS_ALONE=1 exec unshare --mount --ipc bash -c 'mount -t tmpfs -o mode=1777 tmpfs /dev/shm && exec bash "$0"' "$0"
+	FAULTS_ALONE=1 exec unshare --mount --ipc bash -c \
+		'mount -t tmpfs -o mode=1777 tmpfs /dev/shm && exec bash "$0"' "$0"
 fi
 # shellcheck source=tests/verdicts.sh
 . "$(dirname "$0")/../verdicts.sh"
@@ -40,7 +41,8 @@ ours() {
 ranks_of() { # the processes of the ranks, in order of their start
 	local p
 	for p in $(ours); do
-		grep -Eqs '^Name:.*stepsim$' "/proc/$p/status" && grep -qzs '^OMPI_COMM_WORLD_RANK=' "/proc/$p/environ" &&
+		grep -Eqs '^Name:.*stepsim$' "/proc/$p/status" &&
+			grep -qzs '^OMPI_COMM_WORLD_RANK=' "/proc/$p/environ" &&
 			echo "$(tr '\0' '\n' <"/proc/$p/environ" | sed -n 's/^OMPI_COMM_WORLD_RANK=//p') $p"
 	done | sort -n | awk '{ print $2 }'
 }
@@ -55,7 +57,8 @@ broken_outputs() { # folder
 	local f
 	for f in "$1"/*; do
 		case $f in
-		*.json) python3 -c 'import json, sys; json.load(open(sys.argv[1]))' "$f" 2>/dev/null || echo "$f is broken" ;;
+		*.json) python3 -c 'import json, sys; json.load(open(sys.argv[1]))' "$f" 2>/dev/null ||
+			echo "$f is broken" ;;
 		*.html) [ "$(tail -c 8 "$f" | tr -d '\n')" = '</html>' ] || echo "$f is cut" ;;
 		*.tmp) echo "$f is left" ;;
 		esac
@@ -121,7 +124,8 @@ struck() {
 	done
 	begin=$(now)
 	"$strike" "$job" >>"$log" 2>&1
-	while kill -0 "$job" 2>/dev/null && [ "$(awk -v b="$begin" -v n="$(now)" 'BEGIN { print int(n - b) }')" -lt "$over_s" ]; do
+	while kill -0 "$job" 2>/dev/null && [ "$(awk -v b="$begin" -v n="$(now)" 'BEGIN { print int(n - b) }')" \
+		-lt "$over_s" ]; do
 		sleep 0.1
 	done
 	if kill -0 "$job" 2>/dev/null; then
@@ -182,12 +186,14 @@ process='\(.*, process [0-9]+\)'
 struck 'a rank is killed' '1 137' "^stepsim: rank 1 $process died in .*; the job ends\$" kill_rank "${job[@]}"
 struck 'mpirun is killed' '137' '' kill_launcher "${job[@]}"
 # By itself mpirun kills ranks a second after it told them to end: too soon for the line where cores are busy.
-OMPI_MCA_odls_base_sigkill_timeout=5 struck 'mpirun is told to end' '1 143' '^stepsim: told to end' end_launcher "${job[@]}"
+OMPI_MCA_odls_base_sigkill_timeout=5 struck 'mpirun is told to end' '1 143' '^stepsim: told to end' end_launcher \
+	"${job[@]}"
 struck 'a rank is stopped for good' '1' "^stepsim: no progress for [0-9]+ s: rank 1 $process is stopped in " stop_rank \
 	"${job[@]}" --set run.timeout_s=4
 # Stopped in an op of its own it is named; in a collective all ranks wait alike.
 over_s=300 timed=600 struck 'a rank is stopped for 3 s of 30' '0' \
-	'Warning: (step [0-9]+ took .* rank 1 \(|1 step took more than 5 times the median)' pause_rank "${mpi[@]}" -np 2 \
+	'warning: (step [0-9]+ took .* rank 1 \(|1 step took more than 5 times the median)' pause_rank "${mpi[@]}" \
+	-np 2 \
 	"$stepsim" "$tiny" "${one[@]}" "${outputs[@]}" --progress always --set run.timeout_s=30 --set run.steps=200
 
 short=("$stepsim" predict "$tiny" --set parallel.data=2 "${one[@]}")
@@ -215,10 +221,12 @@ if [ "$(id -u)" -eq 0 ]; then
 	small=(unshare --mount bash -c 'mount -t tmpfs -o size=4k tmpfs "$0" && "$@"; code=$?; ls -A "$0" >"$0.files"
 		exit $code' "$scratch/out")
 	faulty 'a full disk for the outputs' '1' '^stepsim: cannot write .*: No space left on device$' \
-		"${small[@]}" "${mpi[@]}" -np 2 "$stepsim" "$tiny" "${one[@]}" --set run.steps=2 --trace "$scratch/out/trace.json"
+		"${small[@]}" "${mpi[@]}" -np 2 "$stepsim" "$tiny" "${one[@]}" --set run.steps=2 \
+		--trace "$scratch/out/trace.json"
 	selected 'a full disk for the outputs' &&
 		verdict 'nothing is left on the full disk' "$(cat "$scratch/out.files")"
-	over_s=500 faulty 'a full disk for the profile' '0' '^stepsim: warning: the profile is not kept: .*No space left' \
+	over_s=500 faulty 'a full disk for the profile' '0' \
+		'^stepsim: warning: the profile is not kept: .*No space left' \
 		"${small[@]}" env XDG_CACHE_HOME="$scratch/out" "${mpi[@]}" -np 2 "$stepsim" "$tiny" --set run.steps=2
 fi
 
@@ -226,15 +234,17 @@ fi
 
 change_config() { echo 'model: {layers: [' >"$scratch/changed.yaml"; }
 cp "$tiny" "$scratch/changed.yaml"
-over_s=300 struck 'the config is changed while it runs' '0' 'Measured: median of 100 steps' change_config "${mpi[@]}" -np 2 \
-	"$stepsim" "$scratch/changed.yaml" "${one[@]}" --set run.steps=100 "${outputs[@]}"
+over_s=300 struck 'the config is changed while it runs' '0' 'Measured: median of 100 steps' change_config "${mpi[@]}" \
+	-np 2 "$stepsim" "$scratch/changed.yaml" "${one[@]}" --set run.steps=100 "${outputs[@]}"
 twice() {
-	"${mpi[@]}" -np 2 "$stepsim" "$tiny" "${one[@]}" --set run.steps=50 "${outputs[@]}" >"$scratch/second" 2>&1 </dev/null
+	"${mpi[@]}" -np 2 "$stepsim" "$tiny" "${one[@]}" --set run.steps=50 "${outputs[@]}" >"$scratch/second" 2>&1 \
+		</dev/null
 }
-over_s=300 struck 'two runs at once in one folder' '0' 'Measured: median of 50 steps' twice "${mpi[@]}" -np 2 "$stepsim" "$tiny" \
-	"${one[@]}" --set run.steps=50 "${outputs[@]}"
+over_s=300 struck 'two runs at once in one folder' '0' 'Measured: median of 50 steps' twice "${mpi[@]}" -np 2 \
+	"$stepsim" "$tiny" "${one[@]}" --set run.steps=50 "${outputs[@]}"
 selected 'two runs at once in one folder' &&
-	verdict 'the second of two runs' "$(grep -q 'Measured: median of 50 steps' "$scratch/second" || echo 'it failed')"
+	verdict 'the second of two runs' "$(grep -q 'Measured: median of 50 steps' "$scratch/second" ||
+		echo 'it failed')"
 
 # A profile that is cut, of noise, of another kind: said in one line with the file, and where it is the cached one
 # measured anew.
@@ -255,7 +265,8 @@ if selected 'the cached profile is corrupted'; then
 	cached=$(ls "$damaged"/stepsim/profile-*.yaml)
 	head -n 20 "$profile" >"$cached" # whole lines: YAML has nothing to complain of
 	over_s=500 faulty 'the cached profile is corrupted' '0' \
-		"^stepsim: warning: the cached profile is not used: $cached: not a (whole )?profile" "${twice_cached[@]}"
+		"^stepsim: warning: the cached profile is not used: $cached: not a (whole )?profile" \
+		"${twice_cached[@]}"
 fi
 
 # Wall clock time that jumps by an hour and back: only monotonic time is measured.
@@ -267,7 +278,8 @@ if [ -n "$faketime" ]; then
 		sleep 1
 		echo '-1h' >"$scratch/faketimerc"
 	}
-	over_s=300 timed=600 struck 'the clock jumps' '0' 'Measured: median of 300 steps' jump_clock env LD_PRELOAD="$faketime" \
+	over_s=300 timed=600 struck 'the clock jumps' '0' 'Measured: median of 300 steps' jump_clock \
+		env LD_PRELOAD="$faketime" \
 		FAKETIME_TIMESTAMP_FILE="$scratch/faketimerc" FAKETIME_NO_CACHE=1 FAKETIME_DONT_FAKE_MONOTONIC=1 \
 		"${mpi[@]}" -np 2 "$stepsim" "$tiny" "${one[@]}" --progress always --set run.steps=300 "${outputs[@]}"
 	selected 'the clock jumps' && verdict 'steps take no hour' "$(python3 -c 'import json, sys
@@ -320,22 +332,22 @@ except ProcessLookupError:
     pass
 PYTHON
 }
-struck 'hosts: the rank of the second is killed' '1 137' "^stepsim: rank 1 \(h2, process [0-9]+\) died or was cut off in" \
-	kill_rank "${job[@]}"
-struck 'hosts: the rank of the first is killed' '1 137' "^stepsim: rank 0 \(h1, process [0-9]+\) died or was cut off in" \
-	kill_first "${job[@]}"
+struck 'hosts: the rank of the second is killed' '1 137' \
+	"^stepsim: rank 1 \(h2, process [0-9]+\) died or was cut off in" kill_rank "${job[@]}"
+struck 'hosts: the rank of the first is killed' '1 137' \
+	"^stepsim: rank 0 \(h1, process [0-9]+\) died or was cut off in" kill_first "${job[@]}"
 struck 'hosts: the rank of the second is stopped' '1' \
 	'^stepsim: no progress for [0-9]+ s: rank 1 \(h2, .*\) has not been heard of for' stop_rank "${job[@]}" \
 	--set run.timeout_s=4
 struck 'hosts: the link of the second is cut' '137' \
 	'^stepsim: no progress for [0-9]+ s: rank 1 \(h2, .*\) has not been heard of for' cut_link "${job[@]}" \
 	--set run.timeout_s=4
-over_s=300 timed=600 struck 'hosts: a link is down for 3 s' '0' 'Warning: [0-9]+ steps? took more than .*: no rank computed longer' \
-	link_down_and_up "${quick[@]}"
+over_s=300 timed=600 struck 'hosts: a link is down for 3 s' '0' \
+	'warning: [0-9]+ steps? took more than .*: no rank computed longer' link_down_and_up "${quick[@]}"
 over_s=300 timed=600 struck 'hosts: a link falls to a tenth of its rate' '0' \
-	'Warning: the link between hosts h1 and h2 became slow while steps were timed' slow_link "${quick[@]}"
-over_s=300 worked=0 struck 'hosts: the second is slow' '0' 'Warning: rank 1 \(h2\) computes [0-9.]+ times as long' slow_host "${quick[@]}" \
-	--set run.steps=60
+	'warning: the link between hosts h1 and h2 became slow while steps were timed' slow_link "${quick[@]}"
+over_s=300 worked=0 struck 'hosts: the second is slow' '0' 'warning: rank 1 \(h2\) computes [0-9.]+ times as long' \
+	slow_host "${quick[@]}" --set run.steps=60
 
 cat "$table" >"$root/build/faults.txt"
 verdicts

@@ -75,8 +75,10 @@ wrong=''
 grep -q '^3 hosts in 2 racks: h1 h2 | h3$' "$log" || wrong='the racks are not found'
 grep -qE '^inside a host +1 ' "$log" || wrong='no link inside a host'
 # 400 Mb/s are 50 MB/s, 40 Mb/s 5 MB/s: less what TCP adds, and more by bursts.
-grep -qE '^between hosts +1 .* (4[0-9]|5[0-5])(\.[0-9])? MB/s$' "$log" || wrong='the link between hosts has another rate'
-grep -qE '^between racks +2 .* (4\.[0-9]+|5\.[0-5][0-9]*) MB/s$' "$log" || wrong='the link between racks has another rate'
+grep -qE '^between hosts +1 .* (4[0-9]|5[0-5])(\.[0-9])? MB/s$' "$log" ||
+	wrong='the link between hosts has another rate'
+grep -qE '^between racks +2 .* (4\.[0-9]+|5\.[0-5][0-9]*) MB/s$' "$log" ||
+	wrong='the link between racks has another rate'
 verdict 'classes of links under mpirun' "$wrong"
 
 # name, what replaces `cores: 0.5`, the complaint
