@@ -209,7 +209,7 @@ static void print_verdict(const struct own_fit *f, FILE *out)
 		      "known.\n",
 			out);
 	if (!(f->left_out < f->before))
-		fputs("Warning: left out, the runs are predicted no better than before: this fit is not worth using.\n",
+		fputs("warning: left out, the runs are predicted no better than before: this fit is not worth using.\n",
 			out);
 }
 

@@ -222,18 +222,26 @@ static void say_placement(const struct context *x, const struct target *t)
 	log_detail("libraries: %s; %s", i->mpi, i->blas);
 }
 
-/* Notes the link that limits the groups of each dimension of the plan. */
+/* Notes the link that limits the groups of one dimension of the plan, or why it is not known. */
+static void say_link(const struct machine *m, const char *dim, int64_t size, int64_t stride)
+{
+	struct group g;
+	struct error why = {0};
+	char rate[QUANTITY_MAX];
+	if (machine_group(m, size, stride, &g, &why))
+		log_detail("links: %s over %lld ranks: %s", dim, (long long)size, why.text);
+	else if (g.ring_Bps > 0)
+		log_detail("links: %s over %lld ranks on %lld host%s: %s, limited by %s", dim, (long long)size,
+			(long long)g.hosts, g.hosts == 1 ? "" : "s", quantity_format(rate, g.ring_Bps, UNIT_BYTE_PER_S),
+			g.bottleneck_text);
+}
+
 static void say_links(const struct machine *m, const struct program *p)
 {
 	for (int d = 0; d < DIM_ALL; d++) {
-		struct group g;
-		char rate[QUANTITY_MAX];
-		int64_t size = d == DIM_DP_CP && p->mesh.params != DIM_DP_CP ? 1 : p->mesh.size[d];
-		if (size > 1 && machine_group(m, size, p->mesh.stride[d], &g, NULL) == ST_OK && g.ring_Bps > 0)
-			log_detail("links: %s over %lld ranks on %lld host%s: %s, limited by %s",
-				mesh_dim_name((enum mesh_dim)d), (long long)size, (long long)g.hosts,
-				g.hosts == 1 ? "" : "s", quantity_format(rate, g.ring_Bps, UNIT_BYTE_PER_S),
-				g.bottleneck_text);
+		const int64_t size = d == DIM_DP_CP && p->mesh.params != DIM_DP_CP ? 1 : p->mesh.size[d];
+		if (size > 1)
+			say_link(m, mesh_dim_name((enum mesh_dim)d), size, p->mesh.stride[d]);
 	}
 }
 
@@ -313,7 +321,7 @@ enum status job_perform(struct context *x, const struct job *job, struct error *
 		say_placement(x, &s.target);
 	if (leads) {
 		st = predict_side(job, &s, e);
-		if (!st)
+		if (!st && log_level() == LOG_VERBOSE)
 			say_links(&s.target.machine, s.program);
 	} else if (job->execute) {
 		st = program_build(&job->config, &s.program, e);

@@ -9,6 +9,7 @@
 #include "base/table.h"
 #include "cli/option_values.h"
 #include "cli/source.h"
+#include "step/config/config.h"
 
 #define AT(field) offsetof(struct options, field)
 
@@ -161,7 +162,12 @@ static struct hint nearest(const char *word, unsigned groups, const char *lister
 static enum status unknown(const char *arg, unsigned groups, struct error *e)
 {
 	char word[64];
+	const char *key, *value = "";
+	struct error none = {0};
 	snprintf(word, sizeof word, "%.*s", (int)strcspn(arg, "="), arg);
+	key = word + strspn(word, "-");
+	if (config_key_typed(&key, &value, &none) == ST_OK)
+		return error_set(e, ST_INPUT, "unknown option %s: a key of the config (--set %s=VALUE)", word, key);
 	return error_set(e, ST_INPUT, "unknown option %s%s", arg, nearest(word, groups, "--help").text);
 }
 

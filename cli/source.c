@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/array.h"
 #include "base/log.h"
@@ -93,6 +94,17 @@ enum status source_text(const char *path, char **text, size_t *len, struct error
 	return file_read(file, CONFIG_LIMIT_B, text, len, e);
 }
 
+/* A preset's name in place of a file's is refused with the option that takes it. */
+static enum status refuse_preset(const char *path, struct error *e)
+{
+	char preset[PATH_MAX_LEN];
+	struct error none = {0};
+	if (strpbrk(path, "./") || path_catalogue("models", path, preset, &none) || access(preset, R_OK) != 0)
+		return ST_OK;
+	*e = (struct error){0};
+	return error_set(e, ST_INPUT, "no file %s; the preset of this name is --model %s", path, path);
+}
+
 enum status source_read(struct options *o, const char *path, struct error *e)
 {
 	char *text = NULL;
@@ -100,6 +112,8 @@ enum status source_read(struct options *o, const char *path, struct error *e)
 	const bool piped = path && strcmp(path, "-") == 0;
 	source_free(o);
 	enum status st = path ? source_text(path, &text, &len, e) : starter_text(o, &text, &len, e);
+	if (st == ST_INPUT && path && refuse_preset(path, e))
+		st = e->status;
 	if (!st && path)
 		st = import_if_foreign(o, path, &text, &len, e);
 	if (st) {

@@ -179,7 +179,7 @@ static void write(const struct starter *s, FILE *out)
 		s->model);
 	if (!s->images)
 		fprintf(out, "  seq_len: %lld # tokens of a sequence\n", (long long)s->sequence);
-	fprintf(out, "train:\n  stack: %s # whose habits: `stepsim list stacks`\n", stack_of(s->strategy));
+	fprintf(out, "train:\n  stack: %s # the training software: `stepsim list stacks`\n", stack_of(s->strategy));
 	if (s->images)
 		fprintf(out, "  global_batch: %lld # images a step, all GPUs together\n", (long long)s->batch);
 	else

@@ -46,7 +46,7 @@ static enum status add_row(struct table *t, const struct advice_row *r, double s
 static enum status rows_table(const struct advice *a, size_t from, size_t to, double step_s, struct table **out,
 	struct error *e)
 {
-	struct table *t = *out = table_create("<|saves|of the step|<order|<with");
+	struct table *t = *out = table_create("<|saves|of the step|<tuning stage|<with");
 	enum status st = t ? ST_OK : error_nomem(e, "the advice");
 	for (size_t i = from; i < to && !st; i++)
 		st = add_row(t, &a->row[i], step_s, e);

@@ -166,6 +166,9 @@ static void legend(const struct compare *c, FILE *out)
 
 /* ---- who is ahead ---- */
 
+/* The figure whose intervals are compared. */
+static const char *const interval_of[BASIS_COUNT] = {[BY_OWNED] = "costs", [BY_RENTED] = "costs", [BY_TIME] = "times"};
+
 static void leader(const struct compare *c, enum compare_basis basis, const char *word, FILE *out)
 {
 	char why[160], times[QUANTITY_MAX];
@@ -212,12 +215,12 @@ void compare_ranking(const struct compare *c, FILE *out)
 	leader(c, BY_OWNED, "cheapest when owned:  ", out);
 	for (size_t i = 1; i < there && overlap; i++)
 		if (c->rows.at[i].overlaps)
-			fprintf(out, "  places %zu and %zu (%s, %s) may change: their intervals overlap\n", i, i + 1,
-				c->rows.at[i - 1].name, c->rows.at[i].name);
-	fputs("Intervals are those of the step. Rows share a part of their error (model, software, the GPU if it "
-	      "is the same).\n"
+			fprintf(out, "  places %zu and %zu (%s, %s) may change: the intervals of their %s overlap\n", i,
+				i + 1, c->rows.at[i - 1].name, c->rows.at[i].name, interval_of[c->basis]);
+	fputs("Intervals of costs are those of the step time; prices have none.\n"
+	      "Rows share a part of their error: model, software, and the GPU if it is the same.\n"
 	      "That part cancels in a comparison, so an order can be right although intervals overlap.\n"
-	      "The size of that part is not known, so no probability is given. Prices have no interval.\n",
+	      "The size of that part is not known, so no probability is given.\n",
 		out);
 }
 
@@ -265,7 +268,8 @@ void compare_verdict(const struct compare *c, FILE *out)
 		ahead[c->basis]);
 	if (c->basis != BY_TIME)
 		fprintf(out, ", at %.2f times the speed", ratio(row, BY_TIME));
-	fprintf(out, ". Their 90 %% intervals %s.", row[1].overlaps ? "overlap: the order is not sure" : "are apart");
+	fprintf(out, ". The 90 %% intervals of their %s %s.", interval_of[c->basis],
+		row[1].overlaps ? "overlap: the order is not sure" : "are apart");
 	if (c->mode == COMPARE_BUDGET && c->basis_note[0])
 		fprintf(out, " The comparison is %s.", c->basis_note);
 	print_tight(&row[0], out);

@@ -119,18 +119,18 @@ static void print_notes(const struct overlap *o, FILE *out)
 			(long long)slow->gaps, (long long)slow->launch_gaps,
 			100 * slow->launch_gap_s / slow->time.step_s);
 	if (!slow->steps)
-		fprintf(out, "Warning: no step is marked (torch.profiler's schedule writes ProfilerStep#N); the trace "
+		fprintf(out, "warning: no step is marked (torch.profiler's schedule writes ProfilerStep#N); the trace "
 			     "counts as one step\n");
 	if (o->files_cut)
-		fprintf(out, "Warning: %lld file%s cut off; the events before the end count\n", (long long)o->files_cut,
+		fprintf(out, "warning: %lld file%s cut off; the events before the end count\n", (long long)o->files_cut,
 			o->files_cut == 1 ? " is" : "s are");
 	if (o->whole_graphs)
 		fprintf(out,
-			"Warning: %lld launch%s of CUDA graphs traced without their kernels; that time counts as idle "
+			"warning: %lld launch%s of CUDA graphs traced without their kernels; that time counts as idle "
 			"(nsys profile --cuda-graph-trace=node shows them)\n",
 			(long long)o->whole_graphs, o->whole_graphs == 1 ? "" : "es");
 	if (o->events_left_out)
-		fprintf(out, "Warning: %lld event%s of a GPU without time or duration left out\n",
+		fprintf(out, "warning: %lld event%s of a GPU without time or duration left out\n",
 			(long long)o->events_left_out, o->events_left_out == 1 ? "" : "s");
 }
 

@@ -239,7 +239,7 @@ static void print_verdict(const struct roofline *r, FILE *out)
 		noisy += r->rows.at[i].rms > ROOF_RMS_MOST;
 	if (noisy)
 		fprintf(out,
-			"Warning: in %zu of %zu rows (!) the runs differ by more than %.0f %%: something else used "
+			"warning: in %zu of %zu rows (!) the runs differ by more than %.0f %%: something else used "
 			"the device.\n",
 			noisy, r->rows.n, 100 * ROOF_RMS_MOST);
 }

@@ -371,10 +371,10 @@ void text_warnings(const struct outcome *o, FILE *out)
 {
 	const struct result *p = o->predicted, *m = o->measured;
 	for (size_t i = 0; i < p->n_warnings; i++)
-		fprintf(out, "Warning: %s\n", p->warning[i]);
+		fprintf(out, "warning: %s\n", p->warning[i]);
 	for (size_t i = 0; m && i < m->n_warnings; i++)
 		if (!is_among(m->warning[i], p))
-			fprintf(out, "Warning: %s\n", m->warning[i]);
+			fprintf(out, "warning: %s\n", m->warning[i]);
 	if (o->mode)
 		fprintf(out, "Not executed: %s\n", o->mode);
 }

@@ -356,25 +356,25 @@ bool lever_variant(const struct lever *l, const struct lever_case *k, int i, str
 #define SMALL (FOR(SYMPTOM_LAUNCH) | FOR(SYMPTOM_COMPUTE))
 #define COMM FOR(SYMPTOM_COMM)
 
-/* "a vocabulary of whole 128": the padding that frameworks offer (Megatron's make-vocab-size-divisible-by). "another
+/* "a vocabulary padded to 128": the padding that frameworks offer (Megatron's make-vocab-size-divisible-by). "another
  * order of dimensions": data or the pipeline is the outermost one. */
 const struct lever levers[] = {
 	{"16-bit products", WORK_DTYPE, MATRIX | FOR(SYMPTOM_MEMORY), {WIDE_PRODUCTS}, .variant = half},
 	{"tf32 products", WORK_DTYPE, MATRIX, {FP32_PRODUCTS, TF32_UNITS}, .set = "train.dtype=tf32"},
-	{"narrower products", WORK_DTYPE, MATRIX, {HALF_PRODUCTS}, .variant = narrow},
-	{"a vocabulary of whole 128", WORK_DTYPE, MATRIX, {ODD_VOCABULARY}, .set = "model.vocab_padding=128"},
-	{"a head dimension of whole 8", WORK_DTYPE, MATRIX, {ON_GPU}, .variant = head_dimension},
-	{"an MLP width of whole 64", WORK_DTYPE, MATRIX, {ON_GPU}, .variant = mlp_width},
-	{"16-bit weights and a master copy", WORK_DTYPE, FOR(SYMPTOM_MEMORY) | LEVER_FITS, {ON_GPU, NARROW_STORED},
+	{"lower-precision products", WORK_DTYPE, MATRIX, {HALF_PRODUCTS}, .variant = narrow},
+	{"a vocabulary padded to 128", WORK_DTYPE, MATRIX, {ODD_VOCABULARY}, .set = "model.vocab_padding=128"},
+	{"a head_dim that 8 divides", WORK_DTYPE, MATRIX, {ON_GPU}, .variant = head_dimension},
+	{"an ffn_hidden that 64 divides", WORK_DTYPE, MATRIX, {ON_GPU}, .variant = mlp_width},
+	{"16-bit weights, fp32 master copy", WORK_DTYPE, FOR(SYMPTOM_MEMORY) | LEVER_FITS, {ON_GPU, NARROW_STORED},
 		.variant = narrow_weights},
 	{"more loader workers", WORK_FEED, FOR(SYMPTOM_DATA), {LOADS}, .variant = more_workers},
 	{"batches loaded ahead", WORK_FEED, FOR(SYMPTOM_DATA), {LOADS}, .variant = load_ahead},
 	{"pinned memory", WORK_FEED, FOR(SYMPTOM_DATA), .set = "data.pin_memory=true"},
-	{"no waiting for each launch", WORK_FEED, FOR(SYMPTOM_SYNC) | FOR(SYMPTOM_DATA),
+	{"no blocking launches", WORK_FEED, FOR(SYMPTOM_SYNC) | FOR(SYMPTOM_DATA),
 		.set = "train.launch_blocking=false"},
 	{"experts in grouped products", WORK_FUSE, FOR(SYMPTOM_SYNC) | FOR(SYMPTOM_COMPUTE),
 		.set = "train.expert_loop=false"},
-	{"no waiting for the device", WORK_FEED, FOR(SYMPTOM_SYNC) | FOR(SYMPTOM_DATA), .set = "train.sync_every=0"},
+	{"no host-device syncs", WORK_FEED, FOR(SYMPTOM_SYNC) | FOR(SYMPTOM_DATA), .set = "train.sync_every=0"},
 	{"flash attention", WORK_FUSE, FOR(SYMPTOM_MEMORY) | FOR(SYMPTOM_COMPUTE) | LEVER_FITS,
 		.set = "train.attention=flash"},
 	{"fused kernels", WORK_FUSE, FOR(SYMPTOM_LAUNCH) | FOR(SYMPTOM_MEMORY), .set = "train.fused=true"},
@@ -394,7 +394,7 @@ const struct lever levers[] = {
 	{"prefetched weights", WORK_COMMUNICATE, COMM, {REPLICAS, NO_PREFETCH}, .set = "parallel.prefetch=1|2"},
 	{"weights kept after forward", WORK_COMMUNICATE, COMM, {REPLICAS},
 		.set = "parallel.reshard_after_forward=false"},
-	{"weights cut inside a node alone", WORK_COMMUNICATE, COMM, {NODES}, .variant = hybrid},
+	{"weights sharded inside each node", WORK_COMMUNICATE, COMM, {NODES}, .variant = hybrid},
 	{"another data-parallel strategy", WORK_COMMUNICATE, COMM | FOR(SYMPTOM_MEMORY) | LEVER_FITS,
 		.variant = strategy},
 	{"16-bit reductions", WORK_COMMUNICATE, COMM, {ON_GPU, NARROW_STORED, REDUCES_FP32, REPLICAS},
@@ -403,7 +403,7 @@ const struct lever levers[] = {
 		.set = "train.grad_compression=bf16"},
 	{"sequence parallelism", WORK_COMMUNICATE, COMM | FOR(SYMPTOM_MEMORY) | LEVER_FITS, {TENSOR},
 		.set = "parallel.sequence_parallel=true"},
-	{"tensor collectives beside products", WORK_COMMUNICATE, COMM, {ON_GPU, TENSOR, UNMEASURED},
+	{"overlapped tensor collectives", WORK_COMMUNICATE, COMM, {ON_GPU, TENSOR, UNMEASURED},
 		.set = "parallel.sequence_parallel=true;parallel.tensor_overlap=true"},
 	{"the other context exchange", WORK_COMMUNICATE, COMM, {CONTEXT}, .variant = other_context},
 	{"NCCL's own choice", WORK_COMMUNICATE, COMM, .set = "collectives.algorithm=auto;collectives.protocol=auto"},

@@ -206,9 +206,8 @@ void summarize(const struct sums *s, const struct program *p, const struct rates
 		out->time.overlap =
 			NAN; /* progress and compute take turns on the one core, so that overlap means nothing */
 	if (!m->profile)
-		result_warn(out,
-			"nothing was measured on this machine: its rates, and the software stack's habits, are "
-			"those of published runs of others");
+		result_warn(out, "nothing was measured on this machine: the rates of hardware and software come from "
+				 "published runs");
 	else if (m->borrowed_scale > 0)
 		result_warn(out,
 			"measured with %lld rank%s of %lld cores on this host, not with this plan's: a factor of "

@@ -114,8 +114,9 @@ static enum status no_such_format(const struct config *c, const struct op *op, c
 		if (r->matrix_flop_per_s[t] > 0)
 			n += (size_t)snprintf(known + n, sizeof known - n, "%s%s", n ? ", " : "",
 				dtype_name((enum dtype)t));
-	error_set(e, ST_INPUT, "matrices are not multiplied in %s on %s (they are in: %s)", dtype_name(op->dtype),
-		r->machine->device.name, n ? known : "none that is known");
+	error_set(e, ST_INPUT, "matrices are not multiplied in %s on %s (they are in: %s%s)", dtype_name(op->dtype),
+		r->machine->device.name, n ? known : "none that is known",
+		r->is_host ? "; cluster.system names another machine" : "");
 	return config_blame_dtype(c, e);
 }
 

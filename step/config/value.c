@@ -79,11 +79,15 @@ static enum status read_mib(const struct config_key *k, const struct ynode *n, s
 {
 	double v;
 	const bool plain = n->kind == Y_SCALAR && !n->quoted && quantity_parse(n->text, UNIT_NONE, &v, NULL) == ST_OK;
-	const double unit_B = plain ? 1 : MIB_B;
-	enum status st = ynode_quantity(n, plain ? UNIT_NONE : UNIT_BYTE, k->low * unit_B, k->high * unit_B, &v, inner);
-	if (!st)
-		key_set_number(k, c, plain ? v * MIB_B : v);
-	return st;
+	enum status st = ynode_quantity(n, plain ? UNIT_NONE : UNIT_BYTE, -INFINITY, INFINITY, &v, inner);
+	if (st)
+		return st;
+	v *= plain ? MIB_B : 1;
+	if (v < k->low * MIB_B || v > k->high * MIB_B)
+		return error_set(inner, ST_INPUT, "expected a size from %g to %g MiB, got \"%.60s\"", k->low, k->high,
+			n->text);
+	key_set_number(k, c, v);
+	return ST_OK;
 }
 
 static enum status read_bytes(const struct config_key *k, const struct ynode *n, struct config *c, struct error *inner)

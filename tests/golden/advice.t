@@ -5,26 +5,26 @@ What would shorten the step: each change predicted by itself. Launches, a loader
     > advice $ROOT/configs/starved.yaml --set cluster.system=dgx-h100
     > advice $ROOT/configs/sync.yaml
     Changes that shorten the step, each alone; symptom: launch-bound (22 changes tried)
-                                          saves  of the step  order
+                                          saves  of the step  tuning stage
         with
-    --------------------------------------------------------------------
+    ----------------------------------------------------------------------
       the step as one CUDA graph        7.95 ms       58.0 %  3 fuse
         --set train.cuda_graph=true
       larger micro-batches              6.82 ms       49.7 %  3 fuse
         --set train.micro_batch=8
-      16-bit weights and a master copy  4.10 ms       29.9 %  1 format
+      16-bit weights, fp32 master copy  4.10 ms       29.9 %  1 format
         --set train.param_dtype=bf16 --set train.master_weights=true
       another number of stages          2.98 ms       21.7 %  6 pipeline
         --set parallel.pipeline=2
     Changes that shorten the step, each alone; symptom: data-starved (22 changes tried)
-                             saves  of the step  order   with
-    --------------------------------------------------------------------------
-      more loader workers  75.0 ms       93.7 %  2 feed  --set data.workers=32
+                             saves  of the step  tuning stage  with
+    --------------------------------------------------------------------------------
+      more loader workers  75.0 ms       93.7 %  2 feed        --set data.workers=32
     Changes that shorten the step, each alone; symptom: exposed communication (20 changes tried)
-                                         saves  of the step  order
+                                         saves  of the step  tuning stage
         with
     ----------------------------------------------------------------------
-      16-bit weights and a master copy  616 us       13.6 %  1 format
+      16-bit weights, fp32 master copy  616 us       13.6 %  1 format
         --set train.param_dtype=bf16 --set train.master_weights=true
       another data-parallel strategy    333 us        7.3 %  5 communicate
         --set parallel.strategy=fsdp
@@ -45,17 +45,17 @@ fp32 on a GPU with Tensor Cores, an odd vocabulary, naive attention, kernels one
     > advice slow.yaml
     > advice slow.yaml --set train.dtype=bf16 --set model.vocab_padding=128 --set train.attention=flash --set train.stack=pytorch-ddp --set train.fused=true
     Changes that shorten the step, each alone; symptom: a format without the fast matrix units (20 changes tried)
-                            saves  of the step  order     with
-    -----------------------------------------------------------------------------------
-      16-bit products      505 ms       77.6 %  1 format  --set train.dtype=bf16
-      tf32 products        417 ms       64.1 %  1 format  --set train.dtype=tf32
-      flash attention     44.3 ms        6.8 %  3 fuse    --set train.attention=flash
-      the compiled stack  34.3 ms        5.3 %  3 fuse    --set train.stack=pytorch-ddp
+                            saves  of the step  tuning stage  with
+    ---------------------------------------------------------------------------------------
+      16-bit products      505 ms       77.6 %  1 format      --set train.dtype=bf16
+      tf32 products        417 ms       64.1 %  1 format      --set train.dtype=tf32
+      flash attention     44.3 ms        6.8 %  3 fuse        --set train.attention=flash
+      the compiled stack  34.3 ms        5.3 %  3 fuse        --set train.stack=pytorch-ddp
     Changes that shorten the step, each alone; symptom: compute-bound (18 changes tried)
-                                          saves  of the step  order          with
+                                          saves  of the step  tuning stage   with
     -------------------------------------------------------------------------------------------------------------------------------------
       another data-parallel strategy    2.50 ms        4.7 %  5 communicate  --set parallel.strategy=fsdp
-      16-bit weights and a master copy  2.26 ms        4.3 %  1 format       --set train.param_dtype=bf16 --set train.master_weights=true
+      16-bit weights, fp32 master copy  2.26 ms        4.3 %  1 format       --set train.param_dtype=bf16 --set train.master_weights=true
       8-bit moments                     1.00 ms        1.9 %  4 fit          --set train.optimizer_bits=8
       compressed gradients               726 us        1.4 %  5 communicate  --set train.grad_compression=bf16
 
@@ -69,12 +69,12 @@ A tensor group that crosses from node to node, over fewer NICs than it has GPUs:
     > EOF
     > COLUMNS=999 stepsim predict cross.yaml | sed -n '/^Changes that/,/^90 %/p' | grep -v '^90 %'
     Changes that shorten the step, each alone; symptom: exposed communication (24 changes tried)
-                                           saves  of the step  order          with
-    ------------------------------------------------------------------------------------------------------------
-      another tensor group                2.32 s       53.5 %  5 communicate  --set parallel.tensor=8
-      tensor collectives beside products  1.35 s       31.1 %  5 communicate  --set parallel.tensor_overlap=true
-      larger micro-batches                583 ms       13.4 %  3 fuse         --set train.micro_batch=16
-      another number of stages            167 ms        3.8 %  6 pipeline     --set parallel.pipeline=2
+                                      saves  of the step  tuning stage   with
+    -------------------------------------------------------------------------------------------------------
+      another tensor group           2.32 s       53.5 %  5 communicate  --set parallel.tensor=8
+      overlapped tensor collectives  1.35 s       31.1 %  5 communicate  --set parallel.tensor_overlap=true
+      larger micro-batches           583 ms       13.4 %  3 fuse         --set train.micro_batch=16
+      another number of stages       167 ms        3.8 %  6 pipeline     --set parallel.pipeline=2
 
 Where nothing fits, single changes with which it does; and where no single one suffices:
 
@@ -88,9 +88,9 @@ Where nothing fits, single changes with which it does; and where no single one s
     > advice large.yaml
     > advice large.yaml --set model.preset=llama3-405b
     Changes that make it fit in memory, each alone, the shortest step first (28 changes tried)
-                          saves  of the step  order  with
-    -------------------------------------------------------------------------------------------------------
-      several at once  -58.1 ms       -3.1 %  4 fit  --set parallel.strategy=fsdp --set train.micro_batch=1
+                          saves  of the step  tuning stage  with
+    --------------------------------------------------------------------------------------------------------------
+      several at once  -58.1 ms       -3.1 %  4 fit         --set parallel.strategy=fsdp --set train.micro_batch=1
     `stepsim plan` searches for the fastest plan that fits.
     Symptom: compute-bound. No single change makes it fit in memory (28 changes tried)
     `stepsim plan` searches for the fastest plan that fits.
@@ -131,7 +131,7 @@ A large program: within its budget some changes are put together from pieces, an
 
     $ COLUMNS=999 stepsim predict $ROOT/configs/pp-gpt3-175b-384xa100.yaml | grep -A 3 '^Changes that'
     Changes that shorten the step, each alone; symptom: compute-bound (19 changes tried, 12 left untried for the program's size (-v tries them))
-                                  saves  of the step  order          with
+                                  saves  of the step  tuning stage   with
     -------------------------------------------------------------------------------------------------------------------
       less recomputation        ~18.4 s       26.4 %  4 fit          --set train.recompute=none
 
@@ -139,7 +139,7 @@ With -v the rest of it, and what a little of each rate is worth:
 
     $ COLUMNS=999 stepsim predict $ROOT/configs/llama3-8b-fsdp-64xh100.yaml -v 2>&1 >/dev/null | sed -n '/^Further/,/^  all communication/p'
     Further changes, each alone:
-                                    saves  of the step  order          with
+                                    saves  of the step  tuning stage   with
     -------------------------------------------------------------------------------------------------------------
       16-bit reductions           37.4 ms        1.6 %  5 communicate  --set train.reduce_dtype=bf16
       weights kept after forward  18.6 ms        0.8 %  5 communicate  --set parallel.reshard_after_forward=false

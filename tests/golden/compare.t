@@ -2,7 +2,7 @@ NVLink against PCIe of the same GPU, with the plan as given.
 
     $ stepsim compare $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --systems 'gpu:8 a100-sxm-80 nvswitch,gpu:8 a100-sxm-80 none' --gpus 8 --fixed-plan
     gpu:8 a100-sxm-80 nvswitch is ahead of gpu:8 a100-sxm-80 none: 1.26 times the tokens per dollar of
-      owning, at 1.26 times the speed. Their 90 % intervals overlap: the order is not sure.
+      owning, at 1.26 times the speed. The 90 % intervals of their costs overlap: the order is not sure.
     Equal number of GPUs: 8; the plan as given
     #  system                      GPUs  step time       90 % interval  tokens/s     MFU    memory
             free  exposed  plan
@@ -27,16 +27,16 @@ NVLink against PCIe of the same GPU, with the plan as given.
         their 90 % intervals overlap
       cheapest when owned:   gpu:8 a100-sxm-80 nvswitch, 1.26 times ahead of gpu:8 a100-sxm-80 none:
         their 90 % intervals overlap
-      places 1 and 2 (gpu:8 a100-sxm-80 nvswitch, gpu:8 a100-sxm-80 none) may change: their intervals
-        overlap
-    Intervals are those of the step. Rows share a part of their error (model, software, the GPU if it is
-      the same).
+      places 1 and 2 (gpu:8 a100-sxm-80 nvswitch, gpu:8 a100-sxm-80 none) may change: the intervals of
+        their costs overlap
+    Intervals of costs are those of the step time; prices have none.
+    Rows share a part of their error: model, software, and the GPU if it is the same.
     That part cancels in a comparison, so an order can be right although intervals overlap.
-    The size of that part is not known, so no probability is given. Prices have no interval.
+    The size of that part is not known, so no probability is given.
     Words of a plan: dp: data-parallel ranks; mb: sequences of a micro-batch; full: layers are
       recomputed, all or so many; prefetch: units gathered ahead
-    warning: nothing was measured on this machine: its rates, and the software stack's habits, are those
-      of published runs of others
+    warning: nothing was measured on this machine: the rates of hardware and software come from
+      published runs
     Counted with
         life   5 years: Amazon's annual report for 2024 (10-K, 2025-02): servers written off over
           5 years from 2025-01 on, before that 6; Meta 5.5, Microsoft and Alphabet 6
@@ -61,7 +61,7 @@ NVLink against PCIe of the same GPU, with the plan as given.
 A size of its own for each; the config's prices go before the catalogue's; the tokens are counted.
 
     $ COLUMNS=300 stepsim compare $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --systems dgx-h100@8 --systems 'node:4 gpu:8 l40s nic:1x100Gb' --fixed-plan --target '300B tokens' --set cost.gpu_hour_usd=2 --set cost.system_price_usd=100000 --set cost.pue=1.2 --set cost.power_usd_per_kwh=0 | grep -vE '^warning|^  .*(GPU|NVIDIA)|Intervals|That part|The size'
-    dgx-h100 is ahead of node:4 gpu:8 l40s nic:1x100Gb: 3.73 times the tokens per dollar of rent, at 0.93 times the speed. Their 90 % intervals are apart.
+    dgx-h100 is ahead of node:4 gpu:8 l40s nic:1x100Gb: 3.73 times the tokens per dollar of rent, at 0.93 times the speed. The 90 % intervals of their costs are apart.
     Systems of the sizes asked for; the plan as given
     #  system                         GPUs  step time     90 % interval  tokens/s     MFU    memory      free  exposed  plan
     ---------------------------------------------------------------------------------------------------------------------------------------------------
@@ -76,6 +76,7 @@ A size of its own for each; the config's prices go before the catalogue's; the t
     Ranked by what renting costs (of node:4 gpu:8 l40s nic:1x100Gb the GPUs alone are counted).
       fastest:               node:4 gpu:8 l40s nic:1x100Gb, 1.07 times ahead of dgx-h100: their 90 % intervals overlap
       cheapest when rented:  dgx-h100, 3.73 times ahead of node:4 gpu:8 l40s nic:1x100Gb: their 90 % intervals are apart
+    Rows share a part of their error: model, software, and the GPU if it is the same.
     Words of a plan: dp: data-parallel ranks; mb: sequences of a micro-batch; full: layers are recomputed, all or so many; prefetch: units gathered ahead
     node:4 gpu:8 l40s nic:1x100Gb: warning: the catalogue holds unverified numbers for 8 x NVIDIA L40S
     Counted with
@@ -102,7 +103,7 @@ Equal budgets: what is not for sale is rented for as long as the others are writ
     dgx-h100: 4 hosts: $ 400 k a host; $ 900 k left, which would pay for 6, but so many cannot share this batch
     dgx-a100: 8 hosts: $ 92.0 k a host (its GPUs alone); $ 1.76 M left, which would pay for 27, but $ROOT/configs/llama3-8b-fsdp-64xh100.yaml:7:17: train.global_batch: 128 does not split into micro-batches of 2 on 128 replicas (nearest that do: 256)
     aws-p5: 1 host: not for sale: $ 2.41 M for renting a host over 5 years; $ 87.6 k left
-    warning: nothing was measured on this machine: its rates, and the software stack's habits, are those of published runs of others
+    warning: nothing was measured on this machine: the rates of hardware and software come from published runs
 
 Equal targets: the fewest hosts that reach it.
 
@@ -117,7 +118,7 @@ Equal targets: the fewest hosts that reach it.
     2  dgx-a100     32   208 kW  15.3 days   121 MWh  $ 323 k  $ 34.4 k +           $ 323       $ 34.4 +
     dgx-h100: 8 hosts of 8 GPUs: the target in 26.0 days; 4 miss it
     dgx-a100: 32 hosts of 8 GPUs: the target in 15.3 days; 16 miss it
-    warning: nothing was measured on this machine: its rates, and the software stack's habits, are those of published runs of others
+    warning: nothing was measured on this machine: the rates of hardware and software come from published runs
     Equal target: 1.00 T tokens in 1.00 days, which needs 11.6 M tokens/s; the plan as given
     -  dgx-h100         64          -              -         -    -       -     -        -  none
     -  server-4xl40s    64          -              -         -    -       -     -        -  none
@@ -211,7 +212,7 @@ One GPU, and a hundred thousand.
     server-8xl40s: warning: the catalogue holds unverified numbers for Server, 8 x L40S behind PCIe switches
     gb200-nvl72: --set train.global_batch=100000: 100000 does not split into micro-batches of 1 on 100008 replicas (nearest that do: 100008)
     gb200-nvl72: 100000 GPUs are rounded up to 1389 whole hosts of 72
-    warning: nothing was measured on this machine: its rates, and the software stack's habits, are those of published runs of others
+    warning: nothing was measured on this machine: the rates of hardware and software come from published runs
 
 The best plan is nowhere slower than the one given; a key that --set gives is held.
 

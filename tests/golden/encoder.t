@@ -48,8 +48,8 @@ A small T5: an encoder of 24 tokens before a decoder of 16. Scores get a bias by
       its width comes from software 15 %, traffic 3 %, host 70 %, network 1 % (root of the sum of
         squares)
     Bottleneck: kernel launches on the host leave the device idle: 59 % of the step
-    Warning: nothing was measured on this machine: its rates, and the software stack's habits, are those
-      of published runs of others
+    warning: nothing was measured on this machine: the rates of hardware and software come from
+      published runs
     $ stepsim predict $ROOT/configs/t5-tiny.yaml --set cluster.system=dgx-h100 --dump-program | grep -E 'embedding|relative|cross|encoder|parameters'
     role 0: 8 ranks, 164 ops, 129 buffers, 1 buckets, 38 parameters
          2 compute    embedding forward embed mb0 [24 64 256] tokens:r=6+0 w:r=0+854016 y:w=7+0 after 1

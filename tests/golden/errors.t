@@ -115,13 +115,13 @@ Executing what this machine cannot:
 
 A plan for more ranks than were ever measured here is predicted from one rank's profile, which is made on the way, and says so:
 
-    $ COLUMNS=999 stepsim predict $ROOT/configs/ddp-tiny.yaml --set parallel.data=4 -q | grep -c 'Warning: measured with 1 rank'
+    $ COLUMNS=999 stepsim predict $ROOT/configs/ddp-tiny.yaml --set parallel.data=4 -q | grep -c 'warning: measured with 1 rank'
     1
 
 More hosts than there are: their network is not known.
 
     $ COLUMNS=999 stepsim predict $ROOT/configs/ddp-tiny.yaml --set cluster.nodes=2 --set cluster.gpus_per_node=1 -q | grep cluster.nodes
-    Warning: cluster.nodes is 2, but this run has 1 (cluster.system: auto): no network to others is counted; mpirun over all of them measures it
+    warning: cluster.nodes is 2, but this run has 1 (cluster.system: auto): no network to others is counted; mpirun over all of them measures it
 
 A file that cannot be written: before any work, so that nothing is lost with it.
 
@@ -177,3 +177,19 @@ Standard output that cannot be written, whether it was printed or asked for with
     $ stepsim predict $ROOT/configs/gpt2-124m-gpu.yaml -q --set cluster.system=dgx-h100 --dump-program > /dev/full
     stepsim: cannot write standard output: No space left on device
     [1]
+
+What users of other tools type first: a key as an option, a preset as a file, a GPU as a system.
+
+    $ stepsim predict --model llama3-8b --tensor-parallel-size=2
+    > stepsim predict llama3-8b
+    > stepsim predict --model llama3-8b --system rtx4090
+    stepsim: unknown option --tensor-parallel-size: a key of the config (--set parallel.tensor=VALUE)
+    stepsim: no file llama3-8b; the preset of this name is --model llama3-8b
+    stepsim: --system rtx4090: unknown system 'rtx4090', a GPU: a line describes a host, such as "gpu:8 rtx4090"
+    [2]
+
+Sizes in the unit of the key:
+
+    $ stepsim predict $ROOT/configs/ddp-tiny.yaml --set parallel.bucket_mb=2500GB
+    stepsim: --set parallel.bucket_mb=2500GB: expected a size from 1e-06 to 1e+06 MiB, got "2500GB"
+    [2]

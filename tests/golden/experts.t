@@ -96,10 +96,10 @@ Mixtral 8x7B: 46.7 billion parameters; MFU counts the 12.9 billion that work on 
     0          16   2.54 s         118 ms   376 ms    7.48 ms          0 s  53.5 GiB
     1          16   2.59 s         285 ms  25.9 ms    7.41 ms       125 ms  39.0 GiB
     Changes that shorten the step, each alone; symptom: pipeline bubble (25 changes tried)
-                                  saves  of the step  order
+                                  saves  of the step  tuning stage
         with
     -----------------------------------------------------------------------
-      narrower products          994 ms       32.7 %  1 format
+      lower-precision products   994 ms       32.7 %  1 format
         --set train.dtype=fp8
       another number of stages   345 ms       11.4 %  6 pipeline
         --set parallel.pipeline=1
@@ -111,8 +111,8 @@ Mixtral 8x7B: 46.7 billion parameters; MFU counts the 12.9 billion that work on 
       its width comes from software 15 %, experts 24 %, traffic 5 %, network 1 % (root of the sum of
         squares)
     Bottleneck: compute: gemm 69 % of the step
-    Warning: nothing was measured on this machine: its rates, and the software stack's habits, are those
-      of published runs of others
+    warning: nothing was measured on this machine: the rates of hardware and software come from
+      published runs
     $ stepsim predict $ROOT/configs/ep-mixtral-8x7b-64xh100.yaml --set train.micro_batch=2 --set model.capacity_factor=1.25 | grep -E 'step time|MFU|alltoall|total'
     step time                      3.99 s
     MFU                            34.8 %

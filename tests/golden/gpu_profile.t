@@ -6,7 +6,7 @@ A profile measured on GPUs (made up here) prices the same GPUs elsewhere; what i
       gemm (147)                  10.2 ms       43.4 %  compute
       all_reduce (13)             6.24 ms       26.6 %  link
     Bottleneck: compute: gemm 43 % of the step
-    Warning: the profile has no entry for add: priced from peak rates
+    warning: the profile has no entry for add: priced from peak rates
 
 By its bare name, of the catalogue's folder:
 

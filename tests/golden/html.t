@@ -90,7 +90,7 @@ A comparison's page: who is ahead and how surely, bars with intervals, both tabl
 
     $ stepsim compare $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --systems dgx-h100,dgx-a100 --fixed-plan --html compare.html > table.txt; grep -oE '<h1>[^<]*|<text class="title[^>]*>[^<]*|<h2>[^<]*|<summary>[^<]*' compare.html | sed 's/.*>//'; grep -c '<rect fill' compare.html
     > stepsim compare $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --systems dgx-h100 --gpus 1 --fixed-plan --html - 2>&1 | grep -oE '<h1>[^<]*'
-    dgx-h100 is ahead of dgx-a100: 1.15 times the tokens per dollar of rent, at 2.31 times the speed. Their 90 % intervals overlap: the order is not sure.
+    dgx-h100 is ahead of dgx-a100: 1.15 times the tokens per dollar of rent, at 2.31 times the speed. The 90 % intervals of their costs overlap: the order is not sure.
     Predicted time for the tokens, 90 % interval
     What renting costs, 90 % interval of the time
     What owning costs, 90 % interval of the time

@@ -34,13 +34,13 @@ Slow ranks: the step is the slowest one's. Failures: how much of the time is ste
     MFU                            43.0 %
     step time                      2.92 s
     MFU                            34.7 %
-    Warning: the slowest rank computes 1.25 times as long as the mean (cluster.slow_ranks, jitter): 579 ms of this step, for which the others wait
+    warning: the slowest rank computes 1.25 times as long as the mean (cluster.slow_ranks, jitter): 579 ms of this step, for which the others wait
     step time                      2.92 s
     MFU                            34.7 %
-    Warning: the slowest rank computes 1.25 times as long as the mean (cluster.slow_ranks, jitter): 579 ms of this step, for which the others wait
+    warning: the slowest rank computes 1.25 times as long as the mean (cluster.slow_ranks, jitter): 579 ms of this step, for which the others wait
     step time                      2.46 s
     goodput                        96.8 %               a checkpoint every 1.56 h
-    Warning: the slowest rank computes 1.05 times as long as the mean (cluster.slow_ranks, jitter): 109 ms of this step, for which the others wait
+    warning: the slowest rank computes 1.05 times as long as the mean (cluster.slow_ranks, jitter): 109 ms of this step, for which the others wait
           "checkpoint_s": 90.0
         "goodput": 0.968225440841449,
         "checkpoint_interval_s": 5632.25790218609,

@@ -36,8 +36,8 @@ The interval is as wide as hosts differ; a warning says what was taken, and how 
 
     $ COLUMNS=999 stepsim predict $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --set train.offload=optimizer 2>&1 | grep -E '^90 %|offload'
     90 % interval of the prediction: 2.05 s to 2.92 s
-    Warning: offload: 15.0 GiB of each host's memory are in use
-    Warning: offload: the host's update is taken at 390 GB/s for all ranks of a host; hosts, threads and bindings differ by a factor of 4 either way, and so does the interval
+    warning: offload: 15.0 GiB of each host's memory are in use
+    warning: offload: the host's update is taken at 390 GB/s for all ranks of a host; hosts, threads and bindings differ by a factor of 4 either way, and so does the interval
 
 With two micro-batches the first one's sum comes in, is added to and goes out again; the host updates when all is done, and the copies of weights follow one by one.
 

@@ -52,20 +52,20 @@ Four stages of a tiny model: the step, and a row for each stage.
     2           1   186 us        77.1 us  146 us    1.96 us      78.0 us  1.00 GiB
     3           1   231 us        36.4 us  119 us    3.54 us      99.4 us  1.00 GiB
     Changes that shorten the step, each alone; symptom: pipeline bubble (8 changes tried)
-                                          saves  of the step  order
+                                          saves  of the step  tuning stage
         with
-    --------------------------------------------------------------------
+    ----------------------------------------------------------------------
       larger micro-batches               121 us       24.7 %  3 fuse
         --set train.micro_batch=8
-      16-bit weights and a master copy  80.7 us       16.5 %  1 format
+      16-bit weights, fp32 master copy  80.7 us       16.5 %  1 format
         --set train.param_dtype=bf16 --set train.master_weights=true
       another schedule                  33.1 us        6.8 %  6 pipeline
         --set parallel.schedule=zero_bubble
       its width comes from software 15 %, traffic 11 %, network 3 % (root of the sum of squares)
     Bottleneck: pipeline bubble: 45 % of the step
-    Warning: nothing was measured on this machine: its rates, and the software stack's habits, are those
-      of published runs of others
-    Warning: stage 3 computes 13 % longer than the mean of the stages and paces them all;
+    warning: nothing was measured on this machine: the rates of hardware and software come from
+      published runs
+    warning: stage 3 computes 13 % longer than the mean of the stages and paces them all;
       parallel.layers_per_stage moves layers to the others
 
 The program of the third stage: its role, its messages, and the compute op that waits for each.

@@ -46,23 +46,23 @@ A system of the catalogue, of any size: no MPI, no GPU, no profile. The table:
       overhead                   1.00 GiB
       total                      15.5 GiB               fits in 79.6 GiB
     Changes that shorten the step, each alone; symptom: compute-bound (23 changes tried)
-                                          saves  of the step  order
+                                          saves  of the step  tuning stage
         with
     --------------------------------------------------------------------------------------------
-      narrower products                  463 ms       19.7 %  1 format
+      lower-precision products           463 ms       19.7 %  1 format
         --set train.dtype=fp8
       less recomputation                 443 ms       18.8 %  4 fit
         --set train.recompute=none
       a newer attention kernel           168 ms        7.2 %  3 fuse
         --set train.attention_kernel=fa3
-      16-bit weights and a master copy  38.2 ms        1.6 %  1 format
+      16-bit weights, fp32 master copy  38.2 ms        1.6 %  1 format
         --set train.param_dtype=bf16 --set train.master_weights=true --set train.grad_dtype=bf16
         --set train.reduce_dtype=bf16
     90 % interval of the prediction: 2.00 s to 2.76 s
       its width comes from software 15 %, traffic 6 % (root of the sum of squares)
     Bottleneck: compute: gemm 66 % of the step
-    Warning: nothing was measured on this machine: its rates, and the software stack's habits, are those
-      of published runs of others
+    warning: nothing was measured on this machine: the rates of hardware and software come from
+      published runs
 
 Alone, a config for another machine is predicted, and the last line says why it was not executed:
 
@@ -110,7 +110,7 @@ A step of very many micro-batches: a few are simulated, the rest is counted. Whe
     > stepsim predict $long --set parallel.pipeline=4 --dump-program
     a step: 16384 sequences of 1024 tokens, 16384 micro-batches of 1 a replica
     step time                      22.5 s
-    Warning: a step of 16384 micro-batches is long: 12 of them were simulated, and the rest counted; the timeline ends with those
+    warning: a step of 16384 micro-batches is long: 12 of them were simulated, and the rest counted; the timeline ends with those
     stepsim: --set train.global_batch=16384: gpipe keeps 16384 micro-batches of 12 layers in flight, too many to be simulated (parallel.schedule 1f1b does not)
     stepsim: --set train.global_batch=16384: 16384 micro-batches of 12 layers: a step so long is predicted, but neither executed nor dumped
     [2]
@@ -125,7 +125,7 @@ A search and a comparison count it, too, and see the same step; advice tries cha
     > stepsim plan $ROOT/configs/gpt2-124m-gpu.yaml --set cluster.system=dgx-h100 --gpus 2 --set train.micro_batch=1 --set train.global_batch=16384 --set parallel.pipeline=2 --set parallel.schedule=gpipe
     > COLUMNS=999 stepsim predict $ROOT/configs/pp-llama3-70b-64xh100.yaml -q --set model.preset=llama3-405b --set cluster.nodes=126 --set parallel.pipeline=126 --set train.global_batch=360 | grep '^step time'
     step time                   1.00 min
-      larger micro-batches              20.0 s       33.3 %  3 fuse    --set train.micro_batch=32
+      larger micro-batches              20.0 s       33.3 %  3 fuse        --set train.micro_batch=32
     step time                   40.1 s
     config  dp 1 mb 1   1.00 min  32.0 s to 1.88 min     279 k  24.3 %  3.34 GiB  76.3 GiB      0 s  compute: gemm 51 % of the step
     1  dgx-h100     1   1.00 min  32.0 s to 1.88 min     279 k  24.3 %  3.34 GiB  76.3 GiB      0 s  dp 1 mb 1
@@ -229,14 +229,9 @@ No line is wider than the page, which is 100 characters where there is no termin
     Changes that shorten the step, each alone; symptom: exposed
       communication (22 changes tried)
                                          saves  of the step
-        order          with
+        tuning stage   with
     -------------------------------------------------------
-      16-bit weights and a master copy  161 ms       26.4 %
-    Warning: nothing was measured on this machine: its rates,
-      and the software stack's habits, are those of published
-      runs of others
-    Warning: the catalogue holds unverified numbers for AWS
-      g6e.48xlarge
+      16-bit weights, fp32 master copy  161 ms       26.4 %
     $ stepsim predict $ROOT/configs/ddp-gpt2-774m-32xl40s.yaml -v 2>&1 | grep -v "^stepsim: " | awk "length > 100"
     $ COLUMNS=60 stepsim list gpuz
     stepsim: nothing to list under 'gpuz' (nearest: gpus)

@@ -6,7 +6,7 @@ A config from a few words, and two configs beside each other.
       preset: llama3-8b
       seq_len: 8192 # tokens of a sequence
     train:
-      stack: pytorch-fsdp # whose habits: `stepsim list stacks`
+      stack: pytorch-fsdp # the training software: `stepsim list stacks`
       global_batch: 448 # sequences a step, all GPUs together: 3.67 M tokens
       micro_batch: 1 # sequences that a GPU computes at a time
       recompute: none # none, selective, full: activations computed again in the backward pass
@@ -23,7 +23,7 @@ A config from a few words, and two configs beside each other.
       preset: mixtral-8x7b
       seq_len: 8192 # tokens of a sequence
     train:
-      stack: pytorch-ddp # whose habits: `stepsim list stacks`
+      stack: pytorch-ddp # the training software: `stepsim list stacks`
       global_batch: 120 # sequences a step, all GPUs together: 0.98 M tokens
       micro_batch: 1 # sequences that a GPU computes at a time
       recompute: none # none, selective, full: activations computed again in the backward pass
@@ -113,10 +113,10 @@ What is wrong:
 The strategy by another word: the stack and the config are those of its own word.
 
     $ for word in FSDP zero3 ZeRO-1; do stepsim init --model llama3-8b --strategy $word | grep -E '  (strategy|stack)'; done
-      stack: pytorch-fsdp # whose habits: `stepsim list stacks`
+      stack: pytorch-fsdp # the training software: `stepsim list stacks`
       strategy: fsdp # ddp, zero1, zero2, fsdp, hsdp
-      stack: pytorch-fsdp # whose habits: `stepsim list stacks`
+      stack: pytorch-fsdp # the training software: `stepsim list stacks`
       strategy: fsdp # ddp, zero1, zero2, fsdp, hsdp
-      stack: pytorch-ddp # whose habits: `stepsim list stacks`
+      stack: pytorch-ddp # the training software: `stepsim list stacks`
       strategy: zero1 # ddp, zero1, zero2, fsdp, hsdp
 

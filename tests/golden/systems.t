@@ -47,4 +47,4 @@ What a catalogue number from memory is worth is said with the prediction:
 
     $ printf 'model: {preset: gpt2-124m}\ntrain: {stack: pytorch-ddp, micro_batch: 1, global_batch: 8}\n' > c.yaml
     > stepsim predict c.yaml --set cluster.system=server-4xl40s | grep unverified
-    Warning: the catalogue holds unverified numbers for Server, 4 x L40S at 2 CPUs
+    warning: the catalogue holds unverified numbers for Server, 4 x L40S at 2 CPUs

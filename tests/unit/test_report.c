@@ -195,9 +195,9 @@ static void test_table_of_both(void)
 	LINE(text, "tiny (", "k parameters), ddp on 2 ranks (dp 2), fp32");
 	LINE(text, "interval", "90.0 ms to 110 ms", "OUTSIDE");
 	LINE(text, "median of 10 steps", "72.0 ms to 96.0 ms", "verified");
-	LINE(text, "Warning: second");
-	CU_ASSERT_PTR_NOT_NULL(strstr(text, "Warning: first"));
-	CU_ASSERT_PTR_NULL(strstr(strstr(text, "Warning: first") + 1, "Warning: first"));
+	LINE(text, "warning: second");
+	CU_ASSERT_PTR_NOT_NULL(strstr(text, "warning: first"));
+	CU_ASSERT_PTR_NULL(strstr(strstr(text, "warning: first") + 1, "warning: first"));
 	free(text);
 	tear_down(&f);
 }

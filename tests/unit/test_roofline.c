@@ -215,7 +215,7 @@ static void test_report(void)
 {
 	struct roofline r = made_up();
 	static const char *const said[] = {"132 SMs at up to 1.98 GHz", "3.05 TB/s", "91.0 %", "89.7 %",
-		"2048 of 2048 threads an SM (100 %)", "8.0 % !", "Warning: in 1 of 40 rows",
+		"2048 of 2048 threads an SM (100 %)", "8.0 % !", "warning: in 1 of 40 rows",
 		"Little's law: 3.05 TB/s x 600 ns = 1.75 MiB"};
 	char *text = table_of(&r);
 	for (size_t i = 0; i < COUNT(said); i++) {

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/array.h"
 #include "base/paths.h"
@@ -236,6 +237,18 @@ static bool ends_in_yaml(const char *text)
 	return len > 5 && strcmp(text + len - 5, ".yaml") == 0;
 }
 
+/* Finds a system of the catalogue. A GPU's name is refused with the line that describes a host of it. */
+static enum status find_by_name(const char *name, char path[PATH_MAX_LEN], struct error *e)
+{
+	struct error none = {0};
+	if (strlen(name) >= sizeof((struct system_spec *)0)->id)
+		return error_set(e, ST_INPUT, "unknown system '%.40s...': the name is too long", name);
+	if (*name && path_catalogue("gpus", name, path, &none) == ST_OK && access(path, R_OK) == 0)
+		return error_set(e, ST_INPUT,
+			"unknown system '%s', a GPU: a line describes a host, such as \"gpu:8 %s\"", name, name);
+	return catalogue_find("systems", "system", name, path, e);
+}
+
 enum status system_load(const char *text, struct system_spec *out, struct error *e)
 {
 	char path[PATH_MAX_LEN];
@@ -246,9 +259,7 @@ enum status system_load(const char *text, struct system_spec *out, struct error 
 	bool is_path = yaml || strchr(text, '/');
 	enum status st = ST_OK;
 	if (!is_path)
-		st = strlen(text) < sizeof s.id
-		             ? catalogue_find("systems", "system", text, path, e)
-		             : error_set(e, ST_INPUT, "unknown system '%.40s...': the name is too long", text);
+		st = find_by_name(text, path, e);
 	else if (snprintf(path, sizeof path, "%s", text) >= (int)sizeof path)
 		st = error_set(e, ST_INPUT, "the path of the system file is too long");
 	if (st || (st = from_file(path, &s, e)))
