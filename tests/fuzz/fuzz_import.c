@@ -21,8 +21,10 @@ static const char *const seeds[] = {
 	"[compile]\nenable = true\ncomponents = [\"model\", \"loss\"]\n",
 	"S=$1\nif [ $S = 8B ] && [[ $TP -gt 1 ]]; then\n  L=32\nelif (( TP > 2 )); then L=80; else\n  L=1\nfi\n"
 	"case \"${AC:-none}\" in full|sel) O=\"--recompute-granularity full\" ;; *) O= ;;\nesac\n"
-	"[ $L = 1 ] && O=\"--bf16\"\ncat <<END\nfi\nEND\nrun --num-layers $L --hidden-size 8 --num-attention-heads 1 $O\n",
-	"base: &b {global_train_batch_size: &n 8}\n<<: [*b]\nmax_seq_len: *n\nmodel: {d_model: 8, n_layers: 2, n_heads: 2}\n",
+	"[ $L = 1 ] && O=\"--bf16\"\ncat <<END\nfi\nEND\n"
+	"run --num-layers $L --hidden-size 8 --num-attention-heads 1 $O\n",
+	"base: &b {global_train_batch_size: &n 8}\n<<: [*b]\nmax_seq_len: *n\n"
+	"model: {d_model: 8, n_layers: 2, n_heads: 2}\n",
 	"#!/bin/bash\nTP=${TP:-2}\nN=$(( $TP * 8 / 2 ))\nARGS=(\n  --num-layers 12 --hidden-size 768\n"
 	"  --num-attention-heads=12 # heads\n  \"--fp8-format hybrid\"\n)\n"
 	"L=\"([1]*2+[0])*4\"\ntorchrun --nproc_per_node 8 x.py ${ARGS[@]} --linear-attention-freq $L "

@@ -184,7 +184,8 @@ static void test_partly_read(void)
 		"\"num_hidden_layers\": 12, \"hidden_size\": 64, \"num_attention_heads\": 4, \"num_key_value_heads\": 2, "
 		"\"head_dim\": 16, \"global_head_dim\": 32, \"intermediate_size\": 96, \"vocab_size\": 100, "
 		"\"sliding_window\": 8, \"hidden_size_per_layer_input\": 0, \"num_kv_shared_layers\": 0, "
-		"\"enable_moe_block\": true, \"num_experts\": 8, \"top_k_experts\": 2, \"moe_intermediate_size\": 32}}");
+		"\"enable_moe_block\": true, \"num_experts\": 8, \"top_k_experts\": 2, "
+		"\"moe_intermediate_size\": 32}}");
 	CU_ASSERT_EQUAL(h.model.global_attention_every, 6);
 	CU_ASSERT_EQUAL(h.model.sliding_window, 8);
 	CU_ASSERT_EQUAL(h.model.shared_experts, 3);
