@@ -26,14 +26,15 @@ static double moved_B(const struct program *p, const struct op *op, const struct
 	return by_stack ? gpu_op_B(op, &p->config.stack) : op_read_B(op) + op_write_B(op);
 }
 
-static enum status roof_rows(const struct program *p, const struct role *r, const struct rates *rates,
+static enum status roof_rows(const struct program *p, size_t role, const struct rates *rates,
 	const struct prices *prices, struct table *t, struct error *e)
 {
+	const struct role *r = &p->roles[role];
 	struct sum sums[CLASS_COUNT][BOUND_COUNT] = {{{0}}};
 	enum status st = ST_OK;
 	for (size_t i = 0; i < r->ops.n; i++) {
 		const struct op *op = &r->ops.at[i];
-		const struct op_cost *c = &prices->different.at[prices->of_op[i]];
+		const struct op_cost *c = price_of(prices, role, i);
 		struct sum *s = &sums[op_class_of(op)][c->bound];
 		s->n++;
 		s->flop += op_flop(op);
@@ -95,9 +96,10 @@ static enum status collective_row(const struct program *p, const struct op *op, 
 		g.ring_Bps > 0 ? g.bottleneck_text : "");
 }
 
-static enum status collective_rows(const struct program *p, const struct role *r, const struct rates *rates,
+static enum status collective_rows(const struct program *p, size_t role, const struct rates *rates,
 	const struct prices *prices, struct table *t, size_t *n, struct error *e)
 {
+	const struct role *r = &p->roles[role];
 	enum status st = ST_OK;
 	*n = 0;
 	for (size_t i = 0; i < r->ops.n && !st; i++) {
@@ -105,7 +107,7 @@ static enum status collective_rows(const struct program *p, const struct role *r
 		if (op->kind != OP_COLLECTIVE || op_is_message(op) || op_group_size(&p->mesh, op) < 2 ||
 			!is_first(r, i))
 			continue;
-		st = collective_row(p, op, rates, prices->different.at[prices->of_op[i]].alone_s, t, e);
+		st = collective_row(p, op, rates, price_of(prices, role, i)->alone_s, t, e);
 		++*n;
 	}
 	return st;
@@ -142,17 +144,16 @@ static void print_assumptions(const struct program *p, const struct machine *m, 
 
 enum status explain(const struct program *p, size_t role, const struct machine *m, FILE *out, struct error *e)
 {
-	const struct role *r = &p->roles[role];
 	const struct rates rates = rates_of(m);
 	struct prices prices = {0};
 	size_t n = 0;
 	struct table *roofs = table_create("<class|<bound by|ops|FLOP|bytes|alone|FLOP/s|B/s");
 	struct table *collectives = table_create(
 		"<collective|ranks|size|<algorithm|<protocol|channels|alone|<bound by|<limited by");
-	enum status st = roofs && collectives ? price_role(p, r, &rates, &prices, e)
+	enum status st = roofs && collectives ? price_program(p, &rates, &prices, e)
 	                                      : error_nomem(e, "the explanation");
-	if (!st && !(st = roof_rows(p, r, &rates, &prices, roofs, e)) &&
-		!(st = collective_rows(p, r, &rates, &prices, collectives, &n, e))) {
+	if (!st && !(st = roof_rows(p, role, &rates, &prices, roofs, e)) &&
+		!(st = collective_rows(p, role, &rates, &prices, collectives, &n, e))) {
 		fputs("why: what bounds the ops of a rank\n", out);
 		table_print(roofs, out);
 		if (n > 0) {

@@ -114,11 +114,11 @@ static enum status set_message_joins(const struct program *p, struct task *tasks
 /* The clock is int64 picoseconds, 107 days. A step takes at most the sum of its tasks. */
 #define STEP_MAX_S 1e6
 
-static enum status check_range(const struct role *role, const struct prices *prices, struct error *e)
+static enum status check_range(const struct role *role, const struct prices *prices, size_t r, struct error *e)
 {
 	double sum_s = 0;
 	for (size_t i = 0; i < role->ops.n; i++)
-		sum_s += price_of(prices, i)->alone_s + price_of(prices, i)->issue_s;
+		sum_s += price_of(prices, r, i)->alone_s + price_of(prices, r, i)->issue_s;
 	if (sum_s > STEP_MAX_S)
 		return error_set(e, ST_INPUT,
 			"one step would take up to %.0f days: that is out of the simulator's range (%.0f days)",
@@ -142,9 +142,9 @@ static struct price_ps price_ps_of(const struct op_cost *c, double slowdown, dou
 /* `slowdown` (stragglers_slowdown) lengthens all work of the device, `slow` its compute lane. Fills tile_overlap_ps
  * too, one entry an op of the role: the time beside products, 0 for most ops. */
 static enum status fill_tasks(const struct role *role, const struct prices *prices, double slowdown, double slow,
-	int64_t *tile_overlap_ps, uint32_t actor, size_t first_task, size_t first_dep, struct task *tasks,
-	uint32_t *deps, struct error *e)
+	int64_t *tile_overlap_ps, uint32_t actor, size_t first_dep, struct task *tasks, uint32_t *deps, struct error *e)
 {
+	const size_t first_task = prices->first_op[actor];
 	struct price_ps *all = malloc((prices->different.n + 1) * sizeof *all);
 	if (!all)
 		return error_nomem(e, "simulation");
@@ -152,8 +152,9 @@ static enum status fill_tasks(const struct role *role, const struct prices *pric
 		all[k] = price_ps_of(&prices->different.at[k], slowdown, slow);
 	for (size_t i = 0; i < role->ops.n; i++) {
 		const struct op *op = &role->ops.at[i];
-		const struct op_cost *c = price_of(prices, i);
-		const struct price_ps *x = &all[prices->of_op[i]];
+		const uint32_t price = prices->of_op[first_task + i];
+		const struct op_cost *c = &prices->different.at[price];
+		const struct price_ps *x = &all[price];
 		tile_overlap_ps[i] = x->tile_overlap;
 		const int64_t tail_ps = tile_overlap_is_tail(op) ? tile_overlap_ps[i] : 0;
 		tasks[first_task + i] = (struct task){
@@ -235,7 +236,7 @@ static double host_thread_s(const struct program *p, const struct prices *prices
 	for (size_t r = 0; r < p->n_roles; r++) {
 		double sum = 0;
 		for (size_t i = 0; i < p->roles[r].ops.n; i++) {
-			const struct op_cost *c = price_of(&prices[r], i);
+			const struct op_cost *c = price_of(prices, r, i);
 			sum += c->issue_s + (c->holds ? c->alone_s : 0);
 		}
 		most = fmax(most, sum);
@@ -317,17 +318,14 @@ static enum status run_ahead(const struct program *p, const size_t *first_task, 
 	return st;
 }
 
-/* Fills the timeline, and first_task: by role, and one more for the number of all tasks. */
 static enum status simulate(const struct program *p, const struct rates *rates, const struct prices *prices,
-	size_t *first_task, struct timeline *timeline, struct error *e)
+	struct timeline *timeline, struct error *e)
 {
 	enum status st = ST_OK;
+	const size_t *first_task = prices->first_op, n = first_task[p->n_roles];
 	size_t n_deps = 0;
-	for (size_t r = 0; r < p->n_roles; r++) {
-		first_task[r + 1] = first_task[r] + p->roles[r].ops.n;
+	for (size_t r = 0; r < p->n_roles; r++)
 		n_deps += p->roles[r].deps.n;
-	}
-	size_t n = first_task[p->n_roles];
 	struct task *tasks = malloc((n + 1) * sizeof *tasks);
 	struct task_time *times = malloc((n + 1) * sizeof *times);
 	uint32_t *deps = malloc((n_deps + 1) * sizeof *deps);
@@ -338,8 +336,8 @@ static enum status simulate(const struct program *p, const struct rates *rates, 
 		goto out;
 	}
 	for (size_t r = 0, first_dep = 0; r < p->n_roles; first_dep += p->roles[r++].deps.n)
-		if ((st = fill_tasks(&p->roles[r], &prices[r], slowdown, stragglers_role_factor(p, r, rates->machine),
-			     &tile_overlap_ps[first_task[r]], (uint32_t)r, first_task[r], first_dep, tasks, deps, e)))
+		if ((st = fill_tasks(&p->roles[r], prices, slowdown, stragglers_role_factor(p, r, rates->machine),
+			     &tile_overlap_ps[first_task[r]], (uint32_t)r, first_dep, tasks, deps, e)))
 			goto out;
 	if (p->config.train.cuda_graph && !rates->is_host) /* launched once a step */
 		start_ahead(first_task, p->n_roles, -ps(rates->launch_s), tasks);
@@ -359,28 +357,20 @@ out:
 
 enum status simulation_run(const struct program *p, const struct rates *rates, struct simulation *out, struct error *e)
 {
-	enum status st = ST_OK;
-	*out = (struct simulation){.p = p, .rates = rates, .prices = calloc(p->n_roles, sizeof *out->prices)};
-	size_t *first_task = calloc(p->n_roles + 1, sizeof *first_task);
-	if (!out->prices || !first_task)
-		st = error_nomem(e, "prediction");
-	for (size_t r = 0; r < p->n_roles && !st; r++) {
-		st = price_role(p, &p->roles[r], rates, &out->prices[r], e);
-		if (!st)
-			st = check_range(&p->roles[r], &out->prices[r], e);
-	}
+	*out = (struct simulation){.p = p, .rates = rates, .prices = calloc(1, sizeof *out->prices)};
+	enum status st = out->prices ? price_program(p, rates, out->prices, e) : error_nomem(e, "prediction");
+	for (size_t r = 0; r < p->n_roles && !st; r++)
+		st = check_range(&p->roles[r], out->prices, r, e);
 	if (!st)
-		st = simulate(p, rates, out->prices, first_task, &out->timeline, e);
+		st = simulate(p, rates, out->prices, &out->timeline, e);
 	if (!st && !rates->is_host)
 		out->host_thread_s = host_thread_s(p, out->prices);
-	free(first_task);
 	return st;
 }
 
 void simulation_free(struct simulation *s)
 {
-	for (size_t r = 0; s->prices && r < s->p->n_roles; r++)
-		prices_free(&s->prices[r]);
+	prices_free(s->prices);
 	free(s->prices);
 	timeline_free(&s->timeline);
 	*s = (struct simulation){0};

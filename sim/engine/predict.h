@@ -20,7 +20,7 @@ struct sums;
 struct simulation {
 	const struct program *p; /* borrowed, as the rates */
 	const struct rates *rates;
-	struct prices *prices; /* one a role */
+	struct prices *prices;
 	struct timeline timeline;
 	double host_thread_s; /* struct result */
 };

@@ -56,7 +56,7 @@ static double lasts_s(const struct span *s) { return (double)(s->end_ps - s->sta
 static enum status add_guessed(struct sums *out, const struct prices *prices, const struct span *s, bool *known,
 	struct error *e)
 {
-	const uint32_t price = prices->of_op[s->op];
+	const uint32_t price = prices->of_op[prices->first_op[s->actor] + s->op];
 	if (!prices->different.at[price].guessed || known[price])
 		return ST_OK;
 	known[price] = true;
@@ -75,7 +75,7 @@ static enum status add_spans(const struct prices *prices, const struct timeline 
 			out->roles[s->actor].busy_s += lasts_s(s);
 		if (s->actor != out->actor)
 			continue;
-		const struct op_cost *c = price_of(prices, s->op);
+		const struct op_cost *c = price_of(prices, s->actor, s->op);
 		const double moving_s = (double)(s->end_ps - s->move_ps) * 1e-12;
 		out->by_bound_s[s->class_][c->bound] += moving_s;
 		out->sigma_s[s->class_] += c->rel_sigma * moving_s;
@@ -92,7 +92,7 @@ static enum status add_spans(const struct prices *prices, const struct timeline 
 enum status sums_of(const struct simulation *s, uint32_t actor, struct sums *out, struct error *e)
 {
 	const struct role *role = &s->p->roles[actor];
-	const struct prices *prices = &s->prices[actor];
+	const struct prices *prices = s->prices;
 	const struct timeline *t = &s->timeline;
 	enum status st = out->roles ? ST_OK : sums_of_memory(s->p, s->rates->machine, out, e);
 	out->actor = actor;
@@ -100,7 +100,7 @@ enum status sums_of(const struct simulation *s, uint32_t actor, struct sums *out
 	if (st || (st = timeline_breakdown(t, actor, &out->time, e)) || (st = add_spans(prices, t, out, e)))
 		return st;
 	for (size_t i = 0; i < role->ops.n; i++) {
-		const struct op_cost *c = price_of(prices, i);
+		const struct op_cost *c = price_of(prices, actor, i);
 		out->launching_s += c->issue_s;
 		out->loading_s += role->ops.at[i].lane == LANE_LOAD ? c->alone_s : 0;
 	}

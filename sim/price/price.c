@@ -12,13 +12,21 @@
 struct key {
 	int64_t d[OP_MAX_DIMS];
 	uint8_t kind, dtype, out_dtype, coll, reduce, group, mlp, optimizer;
-	uint64_t flags;
+	uint16_t flags;
+	uint8_t lane, of_bucket, zero[4];
 };
 
+struct known {
+	struct key key;
+	uint32_t next; /* the price of the op that came behind one of this price last */
+};
+
+/* The prices so far, by key. Ops mostly follow one another as they did in the layer before, so that the next one is
+ * guessed, and looked for only where the guess is wrong. */
 struct memo {
-	VEC(struct key) keys; /* by index in prices.different */
-	uint32_t *slot;       /* open addressing, index in keys */
-	size_t mask;
+	VEC(struct known) known; /* by index in prices.different */
+	uint32_t *slot;          /* open addressing, index in `known`; at most half full */
+	size_t slots;            /* a power of two */
 };
 
 static struct key key_of(const struct op *op)
@@ -34,7 +42,9 @@ static struct key key_of(const struct op *op)
 	k.group = op->group;
 	k.mlp = op->mlp;
 	k.optimizer = op->optimizer;
-	k.flags = op->flags & ~(unsigned)OP_RECOMPUTED; /* recomputation costs the same */
+	k.flags = op->flags & (uint16_t)~OP_RECOMPUTED; /* recomputation costs the same */
+	k.lane = op->lane;
+	k.of_bucket = op->bucket >= 0;
 	return k;
 }
 
@@ -50,20 +60,47 @@ static uint64_t hash_of(const struct key *k)
 	return h;
 }
 
+static bool same(const struct key *a, const struct key *b) { return memcmp(a, b, sizeof *a) == 0; }
+
 /* Returns the slot that holds a key, or the free one where it belongs. */
 static size_t find(const struct memo *memo, const struct key *k)
 {
-	size_t at = hash_of(k) & memo->mask;
-	while (memo->slot[at] != FREE_SLOT && memcmp(&memo->keys.at[memo->slot[at]], k, sizeof *k) != 0)
-		at = (at + 1) & memo->mask;
+	size_t at = hash_of(k) & (memo->slots - 1);
+	while (memo->slot[at] != FREE_SLOT && !same(&memo->known.at[memo->slot[at]].key, k))
+		at = (at + 1) & (memo->slots - 1);
 	return at;
 }
 
+#define SLOTS_LEAST 256 /* a power of two, as each further number */
+
+/* Makes room for one more. */
+static bool make_room(struct memo *memo)
+{
+	if (memo->slots >= 2 * (memo->known.n + 1))
+		return true;
+	const size_t slots = memo->slots ? 2 * memo->slots : SLOTS_LEAST;
+	uint32_t *slot = malloc(slots * sizeof *slot);
+	if (!slot)
+		return false;
+	memset(slot, 0xff, slots * sizeof *slot);
+	free(memo->slot);
+	memo->slot = slot;
+	memo->slots = slots;
+	for (size_t i = 0; i < memo->known.n; i++)
+		slot[find(memo, &memo->known.at[i].key)] = (uint32_t)i;
+	return true;
+}
+
+/* Fills the price of an op. *index: the guess. */
 static enum status price(const struct program *p, const struct op *op, const struct rates *r, struct memo *memo,
 	struct prices *out, uint32_t *index, struct error *e)
 {
-	struct key k = key_of(op);
-	size_t at = find(memo, &k);
+	const struct known k = {key_of(op), 0};
+	if (*index < memo->known.n && same(&memo->known.at[*index].key, &k.key))
+		return ST_OK;
+	if (!make_room(memo))
+		return error_nomem(e, "prices");
+	const size_t at = find(memo, &k.key);
 	*index = memo->slot[at];
 	if (*index != FREE_SLOT)
 		return ST_OK;
@@ -72,30 +109,42 @@ static enum status price(const struct program *p, const struct op *op, const str
 	if (st)
 		return st;
 	*index = memo->slot[at] = (uint32_t)out->different.n;
-	return vec_push(&memo->keys, k) && vec_push(&out->different, cost) ? ST_OK : error_nomem(e, "prices");
+	return vec_push(&memo->known, k) && vec_push(&out->different, cost) ? ST_OK : error_nomem(e, "prices");
 }
 
-enum status price_role(const struct program *p, const struct role *role, const struct rates *r, struct prices *out,
-	struct error *e)
+static enum status price_role(const struct program *p, const struct role *role, const struct rates *r,
+	struct memo *memo, struct prices *out, uint32_t *of_op, struct error *e)
+{
+	uint32_t before = FREE_SLOT;
+	for (size_t i = 0; i < role->ops.n; i++) {
+		uint32_t index = before == FREE_SLOT ? 0 : memo->known.at[before].next;
+		enum status st = price(p, &role->ops.at[i], r, memo, out, &index, e);
+		if (st)
+			return st;
+		if (before != FREE_SLOT)
+			memo->known.at[before].next = index;
+		before = of_op[i] = index;
+	}
+	return ST_OK;
+}
+
+enum status price_program(const struct program *p, const struct rates *r, struct prices *out, struct error *e)
 {
 	enum status st = ST_OK;
 	struct memo memo = {0};
-	size_t slots = 16;
-	while (slots < 2 * role->ops.n)
-		slots *= 2;
-	memo.mask = slots - 1;
-	memo.slot = malloc(slots * sizeof *memo.slot);
-	out->of_op = malloc((role->ops.n ? role->ops.n : 1) * sizeof *out->of_op);
-	if (!memo.slot || !out->of_op) {
-		st = error_nomem(e, "prices");
-		goto out;
+	size_t n = 0;
+	for (size_t k = 0; k < p->n_roles; k++)
+		n += p->roles[k].ops.n;
+	*out = (struct prices){.of_op = malloc((n + 1) * sizeof *out->of_op),
+		.first_op = calloc(p->n_roles + 1, sizeof *out->first_op)};
+	if (!out->of_op || !out->first_op)
+		return error_nomem(e, "prices");
+	for (size_t k = 0; k < p->n_roles && !st; k++) {
+		out->first_op[k + 1] = out->first_op[k] + p->roles[k].ops.n;
+		st = price_role(p, &p->roles[k], r, &memo, out, &out->of_op[out->first_op[k]], e);
 	}
-	memset(memo.slot, 0xff, slots * sizeof *memo.slot);
-	for (size_t i = 0; i < role->ops.n && !st; i++)
-		st = price(p, &role->ops.at[i], r, &memo, out, &out->of_op[i], e);
-out:
 	free(memo.slot);
-	vec_free(&memo.keys);
+	vec_free(&memo.known);
 	return st;
 }
 
@@ -105,5 +154,7 @@ void prices_free(struct prices *p)
 		return;
 	vec_free(&p->different);
 	free(p->of_op);
+	free(p->first_op);
 	p->of_op = NULL;
+	p->first_op = NULL;
 }

@@ -1,5 +1,5 @@
-/* Prices of a role's ops. Layers and micro-batches repeat the same few ops many times, so each different op is priced
- * once. */
+/* Prices of a program's ops. Roles, layers and micro-batches repeat the same few ops many times, so each different op
+ * is priced once. */
 #ifndef STEPSIM_SIM_PRICE_H
 #define STEPSIM_SIM_PRICE_H
 
@@ -7,16 +7,19 @@
 
 struct prices {
 	VEC(struct op_cost) different;
-	uint32_t *of_op; /* index in `different`, by op */
+	uint32_t *of_op;  /* index in `different`, by op: the ops of the first role, then those of the next */
+	size_t *first_op; /* place of a role's first op in of_op; one more for the number of all ops */
 };
 
-/* Returns the price of op i. */
-static inline const struct op_cost *price_of(const struct prices *p, size_t i) { return &p->different.at[p->of_op[i]]; }
+/* Returns the price of op i of a role. */
+static inline const struct op_cost *price_of(const struct prices *p, size_t role, size_t i)
+{
+	return &p->different.at[p->of_op[p->first_op[role] + i]];
+}
 
-/* Prices the ops of a role. The caller frees *out with prices_free. Fails as cost_op does, and with ST_RUN when memory
- * is short. */
-enum status price_role(const struct program *p, const struct role *role, const struct rates *r, struct prices *out,
-	struct error *e);
+/* Prices the ops of all roles. The caller frees *out with prices_free, also after a failure. Fails as cost_op does, and
+ * with ST_RUN when memory is short. */
+enum status price_program(const struct program *p, const struct rates *r, struct prices *out, struct error *e);
 void prices_free(struct prices *p); /* NULL-safe */
 
 #endif

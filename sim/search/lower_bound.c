@@ -99,9 +99,10 @@ static bool begins_layer(const struct role *r, const struct op *op, struct leadi
 
 /* Starts every op as soon as its lane and its dependencies allow, and gives it its time alone: nothing in the engine is
  * earlier. hides: collectives with which a layer begins take no time (bound_run.hidden). */
-static enum status run_alone(const struct role *r, const struct prices *prices, const struct mesh *mesh, int64_t near,
-	bool hides, struct bound_run *out, struct error *e)
+static enum status run_alone(const struct program *p, const struct prices *prices, int64_t near, bool hides,
+	struct bound_run *out, struct error *e)
 {
+	const struct role *r = &p->roles[0];
 	double lane_s[LANE_COUNT] = {0}, *end_s = calloc(r->ops.n + 1, sizeof *end_s);
 	*out = (struct bound_run){.pass = {{.from_s = -1, .layer = -1}, {.from_s = -1, .layer = -1}}};
 	struct leading leading = {.layer = -1};
@@ -109,8 +110,8 @@ static enum status run_alone(const struct role *r, const struct prices *prices, 
 		return error_nomem(e, "plans");
 	for (size_t i = 0; i < r->ops.n; i++) {
 		const struct op *op = &r->ops.at[i];
-		const struct op_cost *c = &prices->different.at[prices->of_op[i]];
-		const double op_s = begins_layer(r, op, &leading) && hides ? 0 : least_time_s(op, c, mesh, near);
+		const struct op_cost *c = price_of(prices, 0, i);
+		const double op_s = begins_layer(r, op, &leading) && hides ? 0 : least_time_s(op, c, &p->mesh, near);
 		double start_s = lane_s[op->lane];
 		for (uint32_t d = 0; d < op->n_dep; d++)
 			start_s = fmax(start_s, end_s[r->deps.at[op->dep0 + d]]);
@@ -159,10 +160,9 @@ static enum status run_layers(const struct evaluator *v, struct bound_run *out, 
 	struct bound_run hidden;
 	/* where exchanges of experts run behind another micro-batch, that one may fill any wait */
 	const int64_t near = v->plan.parallel.expert_overlap ? 0 : rates->devices_per_node;
-	if (!st && !(st = price_role(p, &p->roles[0], rates, &prices, e)) &&
-		!(st = run_alone(&p->roles[0], &prices, &p->mesh, near, true, &hidden, e)) &&
-		!(st = run_alone(&p->roles[0], &prices, &p->mesh, near, false, out, e)) &&
-		!(st = layout_peak(&p->roles[0], &l, e))) {
+	if (!st && !(st = price_program(p, rates, &prices, e)) &&
+		!(st = run_alone(p, &prices, near, true, &hidden, e)) &&
+		!(st = run_alone(p, &prices, near, false, out, e)) && !(st = layout_peak(&p->roles[0], &l, e))) {
 		memcpy(out->hidden, hidden.pass, sizeof out->hidden);
 		out->static_B = pieces_static_B(&p->roles[0], COMP_KIND_COUNT);
 		out->peak_B = (double)l.peak_B;
@@ -178,7 +178,7 @@ static void short_config(const struct config *c, int64_t repeats, struct config 
 {
 	struct parallel *p = &out->parallel;
 	const int64_t layers = repeats * model_layer_order(&c->model).period;
-	*out = *c;
+	evaluator_copy(out, c);
 	out->model.layers = layers;
 	out->model.first_dense_layers = 0;
 	out->model.mtp_layers = 0; /* they count as nothing */

@@ -374,22 +374,39 @@ static void test_prices(void)
 	ops[1].flags = OP_RECOMPUTED;
 	ops[4].flags = OP_ACCUMULATE;
 	static const uint32_t same_as[] = {0, 0, 2, 3, 4, 5, 6, 7, 6};
-	struct role role = {.ranks = 32};
-	role.ops.at = ops;
-	role.ops.n = COUNT(ops);
-	struct prices prices = {0};
-	CU_ASSERT_EQUAL_FATAL(price_role(&program, &role, RATES(&m), &prices, &error), ST_OK);
+	struct role roles[] = {{.ranks = 32}, {.ranks = 32}};
+	struct program two = program;
+	two.roles = roles;
+	two.n_roles = COUNT(roles);
+	roles[0].ops.at = ops;
+	roles[0].ops.n = COUNT(ops);
+	roles[1].ops.at = &ops[2]; /* roles share prices */
+	roles[1].ops.n = COUNT(ops) - 2;
+	struct prices prices;
+	CU_ASSERT_EQUAL_FATAL(price_program(&two, RATES(&m), &prices, &error), ST_OK);
 	CU_ASSERT_EQUAL(prices.different.n, 7);
-	for (size_t i = 0; i < role.ops.n; i++) {
+	for (size_t i = 0; i < COUNT(ops); i++) {
 		CU_ASSERT_EQUAL(prices.of_op[i], prices.of_op[same_as[i]]);
-		CU_ASSERT_EQUAL(prices.different.at[prices.of_op[i]].alone_s, cost(&m, ops[i]).alone_s);
+		CU_ASSERT_EQUAL(price_of(&prices, 0, i)->alone_s, cost(&m, ops[i]).alone_s);
+		if (i >= 2)
+			CU_ASSERT_PTR_EQUAL(price_of(&prices, 1, i - 2), price_of(&prices, 0, i));
 	}
 	prices_free(&prices);
 	prices_free(NULL);
 
+	ops[6].lane = LANE_MODEL_COMM; /* and a bucket's collective may be called otherwise than others */
+	ops[8].lane = LANE_COMM;
+	ops[7].lane = LANE_COMM;
+	ops[7].coll = COLL_ALL_REDUCE;
+	ops[7].bucket = 0;
+	ops[8].bucket = -1;
+	CU_ASSERT_EQUAL_FATAL(price_program(&two, RATES(&m), &prices, &error), ST_OK);
+	CU_ASSERT(prices.of_op[6] != prices.of_op[8] && prices.of_op[7] != prices.of_op[8]);
+	prices_free(&prices);
+
 	ops[3].dtype = DT_FP8;
 	error = (struct error){0};
-	CU_ASSERT_EQUAL(price_role(&program, &role, RATES(&m), &prices, &error), ST_INPUT);
+	CU_ASSERT_EQUAL(price_program(&two, RATES(&m), &prices, &error), ST_INPUT);
 	prices_free(&prices);
 }
 
