@@ -258,7 +258,7 @@ static void say_estimates(struct context *x, const struct sides *s)
 static enum status find_advice(const struct options *o, const struct sides *s, struct advice *out, struct error *e)
 {
 	const struct advise_case a = {
-		.text = o->config,
+		.reader = o->config.reader,
 		.sets = o->sets.at,
 		.n_sets = o->sets.n,
 		.program = s->program,
@@ -365,7 +365,7 @@ enum status job_predict_file(const struct options *options, const char *config, 
 {
 	struct options o = *options;
 	struct context alone = {.options = &o};
-	o.config = (struct config_text){0};
+	o.config = (struct config_source){0};
 	o.max_error_percent = -1; /* of a measurement that is not made here */
 	enum status st = source_read(&o, config, e);
 	if (!st)

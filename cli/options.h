@@ -59,10 +59,16 @@ struct option_texts {
 	size_t n;
 };
 
+/* The config that a command is about. */
+struct config_source {
+	const char *name;             /* that messages have */
+	struct config_reader *reader; /* owned (source_free) */
+};
+
 struct options {
-	struct config_text config;  /* of a command about a config; source_read fills it */
-	char imported[CONFIG_TEXT]; /* its name, where it was another framework's */
-	const char **positional;    /* arguments that are no options, in order */
+	struct config_source config; /* source_read fills it */
+	char imported[CONFIG_TEXT];  /* its name, where it was another framework's */
+	const char **positional;     /* arguments that are no options, in order */
 	size_t n_positional;
 	struct option_texts sets, varied, systems; /* of --set, --vary and --systems */
 	const char *target;                        /* of compare and predict; NULL: not given */

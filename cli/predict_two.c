@@ -201,7 +201,7 @@ enum status predict_two(const struct options *o, struct error *e)
 	enum status st = s ? ST_OK : error_nomem(e, "two predictions");
 	for (int i = 0; i < 2 && !st; i++) {
 		s[i].options = *o;
-		s[i].options.config = (struct config_text){0};
+		s[i].options.config = (struct config_source){0};
 		st = source_read(&s[i].options, o->positional[i], e);
 		if (!st)
 			st = predict_side(&s[i].options, &s[i].config, &s[i].predicted, e);

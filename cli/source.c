@@ -116,23 +116,17 @@ enum status source_read(struct options *o, const char *path, struct error *e)
 		st = e->status;
 	if (!st && path)
 		st = import_if_foreign(o, path, &text, &len, e);
-	if (st) {
-		free(text);
-		return st;
-	}
-	o->config = (struct config_text){.name = *o->imported ? o->imported
-	                                         : piped      ? "standard input"
-	                                         : path       ? path
-	                                                      : STARTER_NAME,
-		text,
-		len};
-	return ST_OK;
+	o->config.name = *o->imported ? o->imported : piped ? "standard input" : path ? path : STARTER_NAME;
+	if (!st)
+		st = config_reader_create(text, len, o->config.name, &o->config.reader, e);
+	free(text);
+	return st;
 }
 
 void source_free(struct options *o)
 {
-	free((char *)o->config.text);
-	o->config = (struct config_text){0};
+	config_reader_destroy(o->config.reader);
+	o->config = (struct config_source){0};
 }
 
 /* What a Hugging Face config.json leaves open. */
@@ -153,7 +147,7 @@ const char *source_argument(const struct options *o)
 
 enum status source_parse(const struct options *o, struct config *c, struct error *e)
 {
-	enum status st = config_parse(o->config.text, o->config.len, o->config.name, o->sets.at, o->sets.n, c, e);
+	enum status st = config_read(o->config.reader, o->sets.at, o->sets.n, c, e);
 	if (!st && c->stack_given[0])
 		log_note("train.stack: \"%s\" is configs/stacks/%s.yaml", c->stack_given, c->train.stack);
 	if (!st)

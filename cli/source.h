@@ -8,15 +8,15 @@
  * (step/import/python.h). */
 enum status source_text(const char *path, char **text, size_t *len, struct error *e);
 
-/* Reads `path` ("-": standard input; NULL: what starter_text makes of the options) into o->config, which then owns the
- * text. ST_INPUT: it cannot be read, or the options name no model or system. */
+/* Reads `path` ("-": standard input; NULL: what starter_text makes of the options) into o->config, which source_free
+ * frees. ST_INPUT: it cannot be read, it is no YAML, or the options name no model or system. */
 enum status source_read(struct options *o, const char *path, struct error *e);
 void source_free(struct options *o);
 
 /* Returns the config as a user names it in a command: its path, also where another framework's file was read. */
 const char *source_argument(const struct options *o);
 
-/* Parses o->config with the options' --set texts, as config_parse. */
+/* Reads o->config with the options' --set texts, as config_parse. */
 enum status source_parse(const struct options *o, struct config *c, struct error *e);
 
 /* Returns whether the name of a file is that of a config (.yaml, .toml, .sh, .py), where traces or logs may stand

@@ -94,8 +94,7 @@ static enum status load_change(const struct advise_case *a, const struct advice_
 		sets[i] = a->sets[i];
 	for (size_t i = 0; i < row->n_sets; i++)
 		sets[a->n_sets + i] = row->set[i];
-	enum status st = config_parse(a->text.text, a->text.len, a->text.name, sets, a->n_sets + row->n_sets, c,
-		&refused);
+	enum status st = config_read(a->reader, sets, a->n_sets + row->n_sets, c, &refused);
 	c->cluster.nodes = base->cluster.nodes; /* what a system's file or line says */
 	c->node_ranks = base->node_ranks;
 	if (!st)

@@ -19,7 +19,7 @@
 #define ADVICE_BUDGET_ALL_OPS 40000000
 
 struct advise_case {
-	struct config_text text; /* the config, and the `--set` texts that came with it */
+	struct config_reader *reader; /* the config, and the `--set` texts that came with it */
 	const char *const *sets;
 	size_t n_sets;
 	const struct program *program; /* of the resolved config */

@@ -10,7 +10,33 @@
 #include "step/config/keys.h"
 #include "step/import/hf_config.h"
 
+/* The file that a value names, and who gave it. */
+struct choice {
+	enum origin kind; /* ORIGIN_DEFAULT: nobody gave it */
+	const char *text;
+	const char *folder_of; /* relative paths are relative to this file's folder; NULL: to the working directory */
+	struct key_origin at;  /* for what the file brings */
+	char where[CONFIG_TEXT + 80];
+};
+
+/* A config after it took over the files of a choice, so that the same choice reads none again. */
+struct taken {
+	char *text; /* owned; NULL: nothing was taken yet */
+	const char *folder_of;
+	struct key_origin at;
+	struct config config;
+};
+
+struct config_reader {
+	struct ydoc *doc;
+	const char *name;
+	struct config defaults;
+	struct taken stack, model; /* the latest; model: over that stack */
+	char stack_file[STACK_NAME];
+};
+
 struct loader {
+	struct config_reader *reader;
 	struct config *c;
 	const struct ynode *root;
 	const char *name;
@@ -19,8 +45,7 @@ struct loader {
 	struct given {
 		enum key_id id;
 		const char *value;
-	} * given;              /* by set */
-	char stack[STACK_NAME]; /* the file of train.stack */
+	} * given; /* by set */
 	struct error *e;
 };
 
@@ -142,13 +167,28 @@ static enum status check_model_given(const struct loader *l)
 
 /* ---- values that name files ---- */
 
-struct choice {
-	enum origin kind; /* ORIGIN_DEFAULT: nobody gave it */
-	const char *text;
-	const char *folder_of; /* relative paths are relative to this file's folder; NULL: to the working directory */
-	struct key_origin at;  /* for what the file brings */
-	char where[CONFIG_TEXT + 80];
-};
+static bool is_taken(const struct taken *t, const struct choice *x)
+{
+	return t->text && strcmp(t->text, x->text) == 0 && t->folder_of == x->folder_of &&
+	       memcmp(&t->at, &x->at, sizeof t->at) == 0;
+}
+
+static void forget(struct taken *t)
+{
+	free(t->text);
+	t->text = NULL;
+}
+
+static enum status take(struct taken *t, const struct choice *x, const struct config *c, struct error *e)
+{
+	forget(t);
+	if (!(t->text = strdup(x->text)))
+		return error_nomem(e, "a config");
+	t->folder_of = x->folder_of;
+	t->at = x->at;
+	t->config = *c;
+	return ST_OK;
+}
 
 /* A value that is no text is passed over here: reading the file's keys complains about it. */
 static void choose(const struct loader *l, enum key_id id, struct choice *out)
@@ -203,44 +243,56 @@ static enum status apply_hf_config(struct loader *l, const struct choice *hf)
 /* The model's base: of preset and hf_config the one that was given later; the other is dropped with *drop. */
 static enum status apply_model_base(struct loader *l, enum key_id *drop)
 {
+	struct taken *known = &l->reader->model;
 	struct choice preset, hf;
 	*drop = KEY_COUNT;
 	choose(l, KEY_model_preset, &preset);
 	choose(l, KEY_model_hf_config, &hf);
 	if (preset.kind != ORIGIN_DEFAULT && preset.kind == hf.kind)
 		return error_set(l->e, ST_INPUT, "%s: contradicts model.preset: give one of them", hf.where);
-	if (preset.kind > hf.kind) {
-		*drop = KEY_model_hf_config;
-		preset.at.kind = ORIGIN_PRESET;
-		return config_apply_preset(l->c, preset.text, &preset.at, preset.where, l->e);
+	if (preset.kind == hf.kind)
+		return ST_OK;
+	const bool named = preset.kind > hf.kind;
+	const struct choice *base = named ? &preset : &hf;
+	*drop = named ? KEY_model_hf_config : KEY_model_preset;
+	preset.at.kind = ORIGIN_PRESET; /* hf.at.kind is 0, so that is_taken tells the two apart */
+	if (is_taken(known, base)) {
+		*l->c = known->config;
+		return ST_OK;
 	}
-	if (hf.kind > preset.kind) {
-		*drop = KEY_model_preset;
-		return apply_hf_config(l, &hf);
-	}
-	return ST_OK;
+	enum status st = named ? config_apply_preset(l->c, preset.text, &preset.at, preset.where, l->e)
+	                       : apply_hf_config(l, &hf);
+	return st ? st : take(known, base, l->c, l->e);
 }
 
 static enum status apply_stack(struct loader *l)
 {
+	struct config_reader *r = l->reader;
 	struct choice stack;
 	choose(l, KEY_train_stack, &stack);
 	stack.at.kind = ORIGIN_STACK;
+	if (is_taken(&r->stack, &stack)) {
+		*l->c = r->stack.config;
+		return ST_OK;
+	}
 	const char *where = stack.kind == ORIGIN_DEFAULT ? "train.stack" : stack.where;
-	enum status st = config_stack_of(stack.text, where, l->stack, l->e);
-	return st ? st : config_apply_stack(l->c, l->stack, &stack.at, where, l->e);
+	forget(&r->model);
+	forget(&r->stack);
+	enum status st = config_stack_of(stack.text, where, r->stack_file, l->e);
+	if (!st)
+		st = config_apply_stack(l->c, r->stack_file, &stack.at, where, l->e);
+	return st ? st : take(&r->stack, &stack, l->c, l->e);
 }
 
 /* ---- the whole ---- */
 
 /* Puts the file's name in place of another one that was given. */
-static void name_stack(struct loader *l)
+static void name_stack(struct config *c, const char stack_file[STACK_NAME])
 {
-	struct config *c = l->c;
-	if (strcmp(c->train.stack, l->stack) == 0)
+	if (strcmp(c->train.stack, stack_file) == 0)
 		return;
 	memcpy(c->stack_given, c->train.stack, sizeof c->stack_given);
-	memcpy(c->train.stack, l->stack, sizeof c->train.stack);
+	memcpy(c->train.stack, stack_file, sizeof c->train.stack);
 }
 
 static enum status apply_file(struct loader *l)
@@ -267,15 +319,14 @@ static void name_model(struct config *c, enum key_id drop, const char *hf_name)
 
 /* A key that the strategy does not use must hold its default, the stack's or the table's, or the user believes in an
  * effect that is not there. */
-static enum status check_used(const struct config *c, const struct config *stack, struct error *e)
+static enum status check_used(const struct config *c, const struct config *stack, const struct config *defaults,
+	struct error *e)
 {
-	struct config defaults = {0};
 	for (int i = 0; i < KEY_COUNT; i++) {
 		enum key_id id = (enum key_id)i;
 		const struct config_key *k = config_key(id);
-		key_set_default(k, &defaults);
 		if (!config_is_given(c, id) || strategy_has(c->parallel.strategy, k->used_by) ||
-			key_equal(k, c, stack) || key_equal(k, c, &defaults))
+			key_equal(k, c, stack) || key_equal(k, c, defaults))
 			continue;
 		char users[STRATEGY_NAMES];
 		return config_error_key(c, id, e, "not used by strategy %s (used by: %s)",
@@ -286,17 +337,15 @@ static enum status check_used(const struct config *c, const struct config *stack
 
 static enum status build(struct loader *l)
 {
-	struct config *c = l->c, with_stack;
+	struct config *c = l->c;
 	enum status st;
 	enum key_id drop;
-	for (int i = 0; i < KEY_COUNT; i++)
-		key_set_default(config_key((enum key_id)i), c);
+	*c = l->reader->defaults;
 	for (size_t i = 0; i < l->n_sets; i++)
 		if ((st = find_set(l, i)))
 			return st;
 	if ((st = check_sections(l)) || (st = check_model_given(l)) || (st = apply_stack(l)))
 		return st;
-	with_stack = *c;
 	if ((st = apply_model_base(l, &drop)))
 		return st;
 	char hf_name[sizeof c->model.name];
@@ -307,11 +356,11 @@ static enum status build(struct loader *l)
 		if ((st = apply_set(l, i)))
 			return st;
 	name_model(c, drop, hf_name);
-	name_stack(l);
+	name_stack(c, l->reader->stack_file);
 	config_derive(c);
 	if ((st = config_check(c, l->e)))
 		return st;
-	return check_used(c, &with_stack, l->e);
+	return check_used(c, &l->reader->stack.config, &l->reader->defaults, l->e);
 }
 
 #define HF_CONFIG_WRAP (CONFIG_TEXT + 40)
@@ -326,33 +375,73 @@ static enum status wrap_hf_config(const char *name, char text[HF_CONFIG_WRAP], s
 	return ST_OK;
 }
 
-enum status config_parse(const char *text, size_t len, const char *name, const char *const *sets, size_t n_sets,
-	struct config *c, struct error *e)
+static enum status open_text(struct config_reader *r, const char *text, size_t len, struct error *e)
 {
-	struct ydoc *doc = NULL;
-	struct loader l = {.c = c, .name = name, .sets = sets, .n_sets = n_sets, .e = e};
-	memset(c, 0, sizeof *c);
-	snprintf(c->path, sizeof c->path, "%s", name);
-	enum status st;
 	char wrapped[HF_CONFIG_WRAP];
 	if (hf_config_is(text, len)) {
-		if ((st = wrap_hf_config(name, wrapped, e)))
+		enum status st = wrap_hf_config(r->name, wrapped, e);
+		if (st)
 			return st;
 		text = wrapped;
 		len = strlen(wrapped);
 	}
-	l.given = calloc(n_sets + 1, sizeof *l.given);
-	if (!l.given) {
-		st = error_nomem(e, "the --set texts");
-		goto out;
+	return ydoc_parse(text, len, r->name, &r->doc, e);
+}
+
+enum status config_reader_create(const char *text, size_t len, const char *name, struct config_reader **out,
+	struct error *e)
+{
+	struct config_reader *r = *out = calloc(1, sizeof *r);
+	if (!r)
+		return error_nomem(e, "a config");
+	r->name = name;
+	snprintf(r->defaults.path, sizeof r->defaults.path, "%s", name);
+	for (int i = 0; i < KEY_COUNT; i++)
+		key_set_default(config_key((enum key_id)i), &r->defaults);
+	enum status st = open_text(r, text, len, e);
+	if (st) {
+		config_reader_destroy(r);
+		*out = NULL;
 	}
-	if ((st = ydoc_parse(text, len, name, &doc, e)))
-		goto out;
-	l.root = ydoc_root(doc);
-	st = build(&l);
-out:
-	ydoc_destroy(doc);
+	return st;
+}
+
+void config_reader_destroy(struct config_reader *r)
+{
+	if (!r)
+		return;
+	forget(&r->stack);
+	forget(&r->model);
+	ydoc_destroy(r->doc);
+	free(r);
+}
+
+enum status config_read(struct config_reader *r, const char *const *sets, size_t n_sets, struct config *c,
+	struct error *e)
+{
+	struct loader l = {.reader = r,
+		.c = c,
+		.root = ydoc_root(r->doc),
+		.name = r->name,
+		.sets = sets,
+		.n_sets = n_sets,
+		.given = calloc(n_sets + 1, sizeof *l.given),
+		.e = e};
+	enum status st = l.given ? build(&l) : error_nomem(e, "the --set texts");
 	free(l.given);
+	return st;
+}
+
+enum status config_parse(const char *text, size_t len, const char *name, const char *const *sets, size_t n_sets,
+	struct config *c, struct error *e)
+{
+	struct config_reader *r = NULL;
+	memset(c, 0, sizeof *c);
+	snprintf(c->path, sizeof c->path, "%s", name);
+	enum status st = config_reader_create(text, len, name, &r, e);
+	if (!st)
+		st = config_read(r, sets, n_sets, c, e);
+	config_reader_destroy(r);
 	return st;
 }
 

@@ -207,13 +207,6 @@ struct config {
 	struct key_origin origin[CONFIG_MAX_KEYS]; /* by enum key_id (step/config/keys.h) */
 };
 
-/* A config as it was given, to be parsed as often as needed. `name` stands in messages; relative hf_config paths start
- * at its folder. Borrowed. */
-struct config_text {
-	const char *name, *text;
-	size_t len;
-};
-
 #define CONFIG_LIMIT_B ((size_t)1 << 20) /* the longest text of a config that is read */
 
 /* Reads a config file, then the `--set key.path=value` texts, over presets and stack defaults. Checks everything that
@@ -224,6 +217,17 @@ enum status config_load(const char *path, const char *const *sets, size_t n_sets
  * paths. */
 enum status config_parse(const char *text, size_t len, const char *name, const char *const *sets, size_t n_sets,
 	struct config *c, struct error *e);
+
+/* Reads one text as often as needed, each time with other --set texts: it is parsed once, and the files of a stack and
+ * a model once as long as they are the same. */
+struct config_reader;
+/* Borrows `name`, not `text`. Fails as config_parse does; *out is NULL then. */
+enum status config_reader_create(const char *text, size_t len, const char *name, struct config_reader **out,
+	struct error *e);
+void config_reader_destroy(struct config_reader *r); /* NULL-safe */
+/* Fills *c as config_parse does. Two threads may not use one reader at once. */
+enum status config_read(struct config_reader *r, const char *const *sets, size_t n_sets, struct config *c,
+	struct error *e);
 
 /* Replaces what a user typed before the `=` of --set by the key's path: "section.key", a key that one section alone
  * has, or another name of a key (docs/reference.md). Replaces the value by the key's own word: "AdamW" by "adamw",

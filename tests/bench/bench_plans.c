@@ -50,16 +50,18 @@ static void load(const char *text, struct config *c)
 static void advise_on(const char *text, const struct program *p, const struct machine *m, const struct result *r)
 {
 	struct advice *advice = malloc(sizeof *advice);
+	struct config_reader *reader;
 	struct error e = {0};
-	if (!advice)
-		exit(1);
-	const struct advise_case a = {.text = {.name = "bench", .text = text, .len = strlen(text)},
+	if (!advice || config_reader_create(text, strlen(text), "bench", &reader, &e))
+		die("advice", &e);
+	const struct advise_case a = {.reader = reader,
 		.program = p,
 		.machine = m,
 		.predicted = r,
 		.budget_ops = ADVICE_BUDGET_OPS};
 	if (advise(&a, advice, &e))
 		die("advice", &e);
+	config_reader_destroy(reader);
 	free(advice);
 }
 

@@ -243,8 +243,10 @@ static void advised(const char *text, const struct program *p, const struct mach
 	struct result *r = malloc(sizeof *r);
 	struct timeline t = {0};
 	struct error e = {0};
+	struct config_reader *reader;
 	CU_ASSERT_EQUAL_FATAL(predict(p, m, r, &t, &e), ST_OK);
-	const struct advise_case a = {.text = {.name = "test", .text = text, .len = strlen(text)},
+	CU_ASSERT_EQUAL_FATAL(config_reader_create(text, strlen(text), "test", &reader, &e), ST_OK);
+	const struct advise_case a = {.reader = reader,
 		.program = p,
 		.machine = m,
 		.predicted = r,
@@ -252,6 +254,7 @@ static void advised(const char *text, const struct program *p, const struct mach
 	if (advise(&a, out, &e))
 		fprintf(stderr, "%s\n", e.text);
 	CU_ASSERT_EQUAL_FATAL(e.status, ST_OK);
+	config_reader_destroy(reader);
 	timeline_free(&t);
 	free(r);
 }
