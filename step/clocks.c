@@ -25,11 +25,12 @@ void clocks_join(const struct clocks *c, const struct role *r, uint32_t dep, str
 		*own = c->place.at[dep] + 1;
 }
 
-struct clock clocks_lane(const struct clocks *c, const struct role *r, enum lane lane)
+struct clock clocks_lane(const struct clocks *c, enum lane lane)
 {
-	struct clock known = {{0}};
-	if (c->last[lane] >= 0)
-		clocks_join(c, r, (uint32_t)c->last[lane], &known);
+	if (c->last[lane] < 0)
+		return (struct clock){{0}};
+	struct clock known = c->at.at[c->last[lane]];
+	known.known[lane] = c->count[lane];
 	return known;
 }
 
@@ -47,7 +48,7 @@ enum status clocks_of(const struct role *r, struct clocks *c, struct error *e)
 	clocks_init(c);
 	for (size_t i = 0; i < r->ops.n; i++) {
 		const struct op *op = &r->ops.at[i];
-		struct clock known = clocks_lane(c, r, op->lane);
+		struct clock known = clocks_lane(c, op->lane);
 		for (uint32_t k = 0; k < op->n_dep; k++)
 			clocks_join(c, r, r->deps.at[op->dep0 + k], &known);
 		if (!clocks_append(c, op, &known)) {

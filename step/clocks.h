@@ -30,7 +30,7 @@ void clocks_init(struct clocks *c);
 void clocks_free(struct clocks *c);
 
 /* Returns the ops known to have ended when the next op on `lane` begins, by its lane alone. */
-struct clock clocks_lane(const struct clocks *c, const struct role *r, enum lane lane);
+struct clock clocks_lane(const struct clocks *c, enum lane lane);
 /* Adds to `known` the ops that have ended once op `dep` has. */
 void clocks_join(const struct clocks *c, const struct role *r, uint32_t dep, struct clock *known);
 /* Appends the next op and what it knows. Returns false when out of memory. */

@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "step/clocks.h"
-
 struct life {
 	uint32_t buffer;
 	uint64_t bytes;     /* aligned */
@@ -16,36 +14,8 @@ struct life {
 
 static uint64_t aligned(uint64_t bytes) { return (bytes + LAYOUT_ALIGN - 1) / LAYOUT_ALIGN * LAYOUT_ALIGN; }
 
-/* Returns how many compute ops must have ended before op `id` has certainly ended; INT64_MAX when nothing on the
- * compute lane waits for it. Called for the ops in order: *knows is the first compute op that knew of the op before it
- * on its lane, 0 at first. */
-static int64_t over_at(const struct role *r, const struct clocks *c, const uint32_t *compute, size_t n_compute,
-	uint32_t id, size_t *knows)
+static void find_lives(const struct role *r, struct life *life)
 {
-	enum lane lane = r->ops.at[id].lane;
-	uint32_t place = c->place.at[id];
-	if (lane == LANE_COMPUTE)
-		return (int64_t)place + 1;
-	while (*knows < n_compute && c->at.at[compute[*knows]].known[lane] <= place)
-		++*knows; /* what compute ops know of a lane only grows */
-	return *knows == n_compute ? INT64_MAX : (int64_t)*knows + 1;
-}
-
-static enum status find_lives(const struct role *r, struct life *life, struct error *e)
-{
-	struct clocks c;
-	enum status st = clocks_of(r, &c, e);
-	if (st)
-		return st;
-	uint32_t *compute = malloc((r->ops.n + 1) * sizeof *compute);
-	size_t n_compute = 0, knows[LANE_COUNT] = {0};
-	if (!compute) {
-		clocks_free(&c);
-		return error_nomem(e, "the memory plan");
-	}
-	for (size_t i = 0; i < r->ops.n; i++)
-		if (r->ops.at[i].lane == LANE_COMPUTE)
-			compute[n_compute++] = (uint32_t)i;
 	for (size_t i = 0; i < r->buffers.n; i++) {
 		const struct buffer *buf = &r->buffers.at[i];
 		life[i] = (struct life){(uint32_t)i, aligned(buf->bytes), buf->persistent ? 0 : -1,
@@ -53,7 +23,8 @@ static enum status find_lives(const struct role *r, struct life *life, struct er
 	}
 	for (size_t i = 0; i < r->ops.n; i++) {
 		const struct op *op = &r->ops.at[i];
-		const int64_t over = over_at(r, &c, compute, n_compute, (uint32_t)i, &knows[op->lane]);
+		const struct op_when when = r->when.at[i];
+		const int64_t over = when.over == OVER_NEVER ? INT64_MAX : (int64_t)when.over;
 		const struct view *args = r->args.at ? &r->args.at[op->arg0] : NULL;
 		const int n_args = op_kind_info(op->kind)->n_args;
 		for (int a = 0; a < n_args; a++) {
@@ -62,14 +33,11 @@ static enum status find_lives(const struct role *r, struct life *life, struct er
 				continue;
 			struct life *l = &life[buffer];
 			if (l->begin < 0)
-				l->begin = (int64_t)c.at.at[i].known[LANE_COMPUTE];
+				l->begin = (int64_t)when.begins;
 			if (l->end < over)
 				l->end = over;
 		}
 	}
-	free(compute);
-	clocks_free(&c);
-	return ST_OK;
 }
 
 /* Bytes alive, by component. */
@@ -147,9 +115,11 @@ enum status layout_live(const struct role *r, uint64_t **live_B, size_t *n, stru
 	struct alive *alive = NULL;
 	size_t n_compute = 0;
 	*live_B = NULL;
-	enum status st = life ? find_lives(r, life, e) : error_nomem(e, "the memory plan");
-	if (!st)
+	enum status st = life ? ST_OK : error_nomem(e, "the memory plan");
+	if (!st) {
+		find_lives(r, life);
 		st = find_alive(r, life, true, &alive, &n_compute, e);
+	}
 	*n = n_compute + 1;
 	if (!st && !(*live_B = malloc(*n * sizeof **live_B)))
 		st = error_nomem(e, "the memory plan");
@@ -185,8 +155,9 @@ enum status layout_lives(const struct role *r, struct layout_life **out, size_t 
 	int64_t *first = malloc((r->buffers.n + 1) * sizeof *first), *before = malloc((r->ops.n + 1) * sizeof *before);
 	*n = 0;
 	*out = calloc(r->buffers.n + r->held.n + 1, sizeof **out);
-	enum status st = life && first && before && *out ? find_lives(r, life, e) : error_nomem(e, "the memory plan");
+	enum status st = life && first && before && *out ? ST_OK : error_nomem(e, "the memory plan");
 	if (!st) {
+		find_lives(r, life);
 		find_first_ops(r, first);
 		before[0] = 0;
 		for (size_t i = 0; i < r->ops.n; i++)
@@ -278,9 +249,8 @@ static enum status plan(const struct role *r, struct layout *out, bool offsets, 
 	struct life *life = malloc((r->buffers.n + 1) * sizeof *life);
 	if (!life)
 		return error_nomem(e, "the memory plan");
-	enum status st = find_lives(r, life, e);
-	if (!st)
-		st = find_peak(r, life, !offsets, out, e);
+	find_lives(r, life);
+	enum status st = find_peak(r, life, !offsets, out, e);
 	if (!st && offsets)
 		st = place(r, life, out, e);
 	free(life);

@@ -154,10 +154,18 @@ struct held {
 };
 #define HELD_ALWAYS UINT32_MAX
 
+/* When an op begins and has ended, counted in ops of LANE_COMPUTE, as the vector clocks say (step/clocks.h). */
+struct op_when {
+	uint32_t begins; /* so many have certainly ended when it begins */
+	uint32_t over;   /* it has certainly ended once so many have; OVER_NEVER: none of them waits for it */
+};
+#define OVER_NEVER UINT32_MAX
+
 struct role {
 	int64_t ranks;          /* the number of ranks that have this role */
 	int64_t representative; /* one of these ranks */
 	VEC(struct op) ops;
+	VEC(struct op_when) when; /* by op */
 	VEC(uint32_t) deps;
 	VEC(struct view) args;
 	VEC(struct buffer) buffers;
@@ -185,6 +193,8 @@ struct program {
 /* Builds the program of a resolved config, which it copies. The caller destroys *out; it is NULL after a failure. Fails
  * with ST_RUN when memory is short. */
 enum status program_build(const struct config *c, struct program **out, struct error *e);
+/* The same of the first and the last stage alone: the roles between are empty. */
+enum status program_build_ends(const struct config *c, struct program **out, struct error *e);
 /* The same without ops: parameters and buckets alone, with the buffers that keep them from step to step. The whole
  * program's peak is no smaller than these. */
 enum status program_build_stored(const struct config *c, struct program **out, struct error *e);

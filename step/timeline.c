@@ -351,12 +351,13 @@ const char *timeline_host_cause(const struct timeline *t, const struct role *r, 
 		const char *text;
 	} causes[] = {{OP_LOAD, "loading data"}, {OP_PAUSE, "the software stack's own time on the host"},
 		{OP_SYNC, "synchronisation of host and device"}};
+	const size_t first = first_span(t, actor);
 	int64_t most_ps = 0;
 	const char *text = NULL;
 	for (size_t k = 0; k < COUNT(causes); k++) {
 		int64_t sum_ps = 0;
-		for (size_t i = 0; i < t->spans.n; i++)
-			if (t->spans.at[i].actor == actor && r->ops.at[t->spans.at[i].op].kind == causes[k].kind)
+		for (size_t i = first; i < t->spans.n && t->spans.at[i].actor == actor; i++)
+			if (r->ops.at[t->spans.at[i].op].kind == causes[k].kind)
 				sum_ps += t->spans.at[i].end_ps - t->spans.at[i].start_ps;
 		if (sum_ps > most_ps) {
 			most_ps = sum_ps;

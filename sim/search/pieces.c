@@ -15,7 +15,7 @@ static void two_stages(const struct evaluator *v, int64_t repeats, int64_t micro
 {
 	const struct config *c = &v->plan;
 	const int64_t layers = 2 * repeats * v->order.period;
-	*out = *c;
+	evaluator_copy(out, c);
 	out->model.layers = layers;
 	out->model.first_dense_layers = 0;
 	out->model.mtp_layers = 0;
@@ -155,7 +155,7 @@ enum status pieces_run_short(const struct evaluator *v, unsigned read, struct sh
 {
 	struct program *p = NULL;
 	*out = (struct short_run){0};
-	enum status st = program_build(&v->small, &p, e);
+	enum status st = (read & READ_TIMES ? program_build : program_build_ends)(&v->small, &p, e);
 	if (!st && (read & READ_MEMORY))
 		st = read_memory(p, out, e);
 	if (!st && (read & READ_TIMES))

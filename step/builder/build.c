@@ -120,22 +120,42 @@ void build_after(struct builder *b, enum lane lane, int64_t op)
 
 int64_t build_last(const struct builder *b, enum lane lane) { return b->clocks.last[lane]; }
 
-/* Fills *out with the ops that `op` must follow because of the buffers it touches. Returns their number, at most
- * 1 + LANE_COUNT for each argument. */
-static size_t hazards(const struct builder *b, const struct op *op, const struct view *args, int64_t *out)
+static bool is_known(const struct builder *b, uint32_t op, const struct clock *known)
 {
-	const int n_args = op_kind_info(op->kind)->n_args;
+	return b->clocks.place.at[op] < known->known[b->r->ops.at[op].lane];
+}
+
+/* The arguments of an op that is appended. */
+struct touched {
+	const struct view *args;
+	int n;
+	bool writes[OP_MAX_ARGS]; /* else it reads alone */
+};
+
+static struct touched touched_by(const struct op *op, const struct view *args)
+{
+	struct touched t = {args, op_kind_info(op->kind)->n_args, {false}};
+	for (int i = 0; i < t.n; i++)
+		t.writes[i] = op_access(op, i) & ACC_W;
+	return t;
+}
+
+/* Fills *out with the ops that an op must follow because of the buffers it touches, but for those that it knows to have
+ * ended. Returns their number, at most 1 + LANE_COUNT for each argument. */
+static size_t hazards(const struct builder *b, const struct touched *t, const struct clock *known, int64_t *out)
+{
 	size_t n = 0;
-	for (int i = 0; i < n_args; i++) {
-		if (args[i].buffer < 0)
+	for (int i = 0; i < t->n; i++) {
+		if (t->args[i].buffer < 0)
 			continue;
-		const struct usage *u = &b->usage.at[args[i].buffer];
-		if (u->writer != NONE)
+		const struct usage *u = &b->usage.at[t->args[i].buffer];
+		if (u->writer != NONE && !is_known(b, (uint32_t)u->writer, known))
 			out[n++] = u->writer;
-		if (op_access(op, i) & ACC_W)
-			for (int l = 0; u->readers >> l; l++)
-				if (u->readers >> l & 1)
-					out[n++] = u->reader[l];
+		for (uint32_t left = t->writes[i] ? u->readers : 0; left; left &= left - 1) {
+			const int32_t reader = u->reader[__builtin_ctz(left)];
+			if (!is_known(b, (uint32_t)reader, known))
+				out[n++] = reader;
+		}
 	}
 	return n;
 }
@@ -152,21 +172,44 @@ static void sort_descending(int64_t *at, size_t n)
 	}
 }
 
-static void record_use(struct builder *b, const struct op *op, const struct view *args, int32_t id)
+static void record_use(struct builder *b, const struct touched *t, uint8_t lane, int32_t id)
 {
-	const int n_args = op_kind_info(op->kind)->n_args;
-	for (int i = 0; i < n_args; i++) {
-		if (args[i].buffer < 0)
+	for (int i = 0; i < t->n; i++) {
+		if (t->args[i].buffer < 0)
 			continue;
-		struct usage *u = &b->usage.at[args[i].buffer];
-		if (op_access(op, i) & ACC_W) {
+		struct usage *u = &b->usage.at[t->args[i].buffer];
+		if (t->writes[i]) {
 			u->writer = id;
 			u->readers = 0;
 		} else if (u->writer != id) {
-			u->reader[op->lane] = id;
-			u->readers |= 1u << op->lane;
+			u->reader[lane] = id;
+			u->readers |= 1u << lane;
 		}
 	}
+}
+
+static bool append_args(struct role *r, const struct touched *t)
+{
+	if (!vec_reserve(&r->args, (size_t)t->n))
+		return false;
+	memcpy(&r->args.at[r->args.n], t->args, (size_t)t->n * sizeof *t->args);
+	r->args.n += (size_t)t->n;
+	return true;
+}
+
+/* Appends when the op begins. An op of LANE_COMPUTE also tells which of the other lanes' ops have ended once it has. */
+static bool append_when(struct builder *b, const struct op *op, const struct clock *known)
+{
+	struct role *r = b->r;
+	const bool computes = op->lane == LANE_COMPUTE;
+	const uint32_t begins = known->known[LANE_COMPUTE], over = computes ? begins + 1 : OVER_NEVER;
+	if (!vec_push(&r->when, ((struct op_when){begins, over})) ||
+		(!computes && !vec_push(&b->on_lane[op->lane], (uint32_t)r->when.n - 1)))
+		return false;
+	for (int l = 0; computes && l < LANE_COUNT; l++)
+		for (; l != LANE_COMPUTE && b->heard[l] < known->known[l]; b->heard[l]++)
+			r->when.at[b->on_lane[l].at[b->heard[l]]].over = over;
+	return true;
 }
 
 void build_op(struct builder *b, struct op op, const struct view *args)
@@ -175,16 +218,17 @@ void build_op(struct builder *b, struct op op, const struct view *args)
 		return;
 	struct role *r = b->r;
 	int64_t wait[OP_MAX_ARGS * (LANE_COUNT + 1) + 16];
-	size_t n = hazards(b, &op, args, wait);
+	const struct touched touched = touched_by(&op, args);
+	struct clock known = clocks_lane(&b->clocks, op.lane);
+	size_t n = hazards(b, &touched, &known, wait);
 	for (size_t i = 0; i < b->after[op.lane].n && n < COUNT(wait); i++)
 		wait[n++] = b->after[op.lane].at[i];
 	b->after[op.lane].n = 0;
 	sort_descending(wait, n); /* the latest first: they often imply the others */
-	struct clock known = clocks_lane(&b->clocks, r, op.lane);
 	op.dep0 = (uint32_t)r->deps.n;
 	for (size_t i = 0; i < n; i++) {
 		uint32_t dep = (uint32_t)wait[i];
-		if (b->clocks.place.at[dep] < known.known[r->ops.at[dep].lane])
+		if (is_known(b, dep, &known))
 			continue;
 		if (r->ops.at[dep].lane != op.lane && !vec_push(&r->deps, dep))
 			fail_nomem(b);
@@ -192,15 +236,12 @@ void build_op(struct builder *b, struct op op, const struct view *args)
 	}
 	op.n_dep = (uint32_t)r->deps.n - op.dep0;
 	op.arg0 = (uint32_t)r->args.n;
-	const int n_args = op_kind_info(op.kind)->n_args;
-	for (int i = 0; i < n_args; i++)
-		if (!vec_push(&r->args, args[i]))
-			fail_nomem(b);
-	if (b->st || !clocks_append(&b->clocks, &op, &known) || !vec_push(&r->ops, op)) {
+	if (b->st || !append_args(r, &touched) || !clocks_append(&b->clocks, &op, &known) ||
+		!append_when(b, &op, &known) || !vec_push(&r->ops, op)) {
 		fail_nomem(b);
 		return;
 	}
-	record_use(b, &op, args, (int32_t)r->ops.n - 1);
+	record_use(b, &touched, op.lane, (int32_t)r->ops.n - 1);
 }
 
 void build_on_buffers(struct builder *b, struct op op, const int32_t *buffers)
@@ -318,8 +359,10 @@ static void builder_free(struct builder *b)
 {
 	clocks_free(&b->clocks);
 	vec_free(&b->usage);
-	for (int l = 0; l < LANE_COUNT; l++)
+	for (int l = 0; l < LANE_COUNT; l++) {
 		vec_free(&b->after[l]);
+		vec_free(&b->on_lane[l]);
+	}
 	free(b->layer_chunk);
 	free(b->param_index);
 	free(b->buckets);
@@ -366,7 +409,8 @@ static void reserve_as(struct builder *b, const struct role *before)
 	struct role *r = b->r;
 	const size_t ops = before->ops.n + before->ops.n / RESERVE_MORE,
 		     buffers = before->buffers.n + before->buffers.n / RESERVE_MORE;
-	if (!vec_reserve(&r->ops, ops) || !vec_reserve(&r->deps, before->deps.n + before->deps.n / RESERVE_MORE) ||
+	if (!vec_reserve(&r->ops, ops) || !vec_reserve(&r->when, ops) ||
+		!vec_reserve(&r->deps, before->deps.n + before->deps.n / RESERVE_MORE) ||
 		!vec_reserve(&r->args, before->args.n + before->args.n / RESERVE_MORE) ||
 		!vec_reserve(&r->buffers, buffers) || !vec_reserve(&b->usage, buffers) ||
 		!vec_reserve(&b->clocks.at, ops) || !vec_reserve(&b->clocks.place, ops))
@@ -387,8 +431,9 @@ static enum status build_role(struct program *p, int64_t stage, void (*build)(st
 	return b.st;
 }
 
-static enum status build_roles(const struct config *c, void (*build)(struct builder *), struct program **out,
-	struct error *e)
+/* between: the stages between the first and the last are built, too. */
+static enum status build_roles(const struct config *c, void (*build)(struct builder *), bool between,
+	struct program **out, struct error *e)
 {
 	int64_t stages = c->parallel.pipeline;
 	struct program *p = calloc(1, sizeof *p);
@@ -403,7 +448,8 @@ static enum status build_roles(const struct config *c, void (*build)(struct buil
 	p->loss_scale = 1.0 / ((double)c->train.global_batch * (double)model_targets(&c->model));
 	enum status st = ST_OK;
 	for (int64_t i = 0; i < stages && !st; i++)
-		st = build_role(p, i, build, e);
+		if (between || i == 0 || i == stages - 1)
+			st = build_role(p, i, build, e);
 	if (st) {
 		program_destroy(p);
 		return st;
@@ -414,12 +460,17 @@ static enum status build_roles(const struct config *c, void (*build)(struct buil
 
 enum status program_build(const struct config *c, struct program **out, struct error *e)
 {
-	return build_roles(c, build_step, out, e);
+	return build_roles(c, build_step, true, out, e);
+}
+
+enum status program_build_ends(const struct config *c, struct program **out, struct error *e)
+{
+	return build_roles(c, build_step, false, out, e);
 }
 
 enum status program_build_stored(const struct config *c, struct program **out, struct error *e)
 {
-	return build_roles(c, build_buckets, out, e);
+	return build_roles(c, build_buckets, true, out, e);
 }
 
 void program_destroy(struct program *p)
@@ -429,6 +480,7 @@ void program_destroy(struct program *p)
 	for (size_t i = 0; i < p->n_roles; i++) {
 		struct role *r = &p->roles[i];
 		vec_free(&r->ops);
+		vec_free(&r->when);
 		vec_free(&r->deps);
 		vec_free(&r->args);
 		vec_free(&r->buffers);

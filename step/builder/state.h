@@ -265,8 +265,10 @@ struct builder {
 	struct error *e;
 	enum status st;
 	struct clocks clocks;
-	VEC(struct usage) usage;        /* by buffer */
-	VEC(int64_t) after[LANE_COUNT]; /* dependencies that build_after gives the next op of each lane */
+	VEC(uint32_t) on_lane[LANE_COUNT]; /* ops of each lane but LANE_COMPUTE, in order */
+	uint32_t heard[LANE_COUNT];        /* the first so many of them: an op of LANE_COMPUTE knows that they ended */
+	VEC(struct usage) usage;           /* by buffer */
+	VEC(int64_t) after[LANE_COUNT];    /* dependencies that build_after gives the next op of each lane */
 
 	struct op blank; /* all zero: copied in vectors; gcc makes a slow string instruction of so short a memset */
 
