@@ -35,8 +35,12 @@ struct slot {
 	int64_t since_ps;
 
 	uint32_t heap_at; /* NONE: not due */
-	int64_t due_ps;
+};
+
+struct due {
+	int64_t at_ps;
 	uint64_t sequence;
+	uint32_t slot;
 };
 
 /* The lanes of an actor by the state of their slots, a bit a lane: most are empty or blocked at any instant. */
@@ -71,70 +75,81 @@ struct engine {
 	struct lanes *lanes; /* by actor */
 	struct task_state *state;
 	struct join *joins;
-	uint32_t *lists; /* owns heap, due, changed and leaders, an entry a slot each */
-	uint32_t *heap, n_heap;
+	struct due *heap; /* of due slots */
+	uint32_t n_heap;
+	uint32_t *lists;              /* owns due, changed and leaders, an entry a slot each */
 	uint32_t *due;                /* slots collected at this instant */
 	uint32_t *changed, n_changed; /* actors whose lanes or moving tasks changed at this instant */
 	bool *is_changed;
 	uint32_t *leaders, n_leaders; /* whose members' rates changed at this instant */
 };
 
+/* ---- numbers: libm's fmin, fmax and llround are calls, and mind what no time is ---- */
+
+static double lesser(double a, double b) { return a < b ? a : b; }
+static double greater(double a, double b) { return a > b ? a : b; }
+
+/* Rounds x >= 0 as llround does. */
+static int64_t rounded(double x)
+{
+	const int64_t whole = (int64_t)x;
+	return whole + (x - (double)whole >= 0.5);
+}
+
 /* ---- heap of due slots, by (time, sequence) ---- */
 
-static bool earlier(const struct engine *g, uint32_t a, uint32_t b)
+static bool earlier(struct due x, struct due y)
 {
-	const struct slot *x = &g->slots[a], *y = &g->slots[b];
-	return x->due_ps != y->due_ps ? x->due_ps < y->due_ps : x->sequence < y->sequence;
+	return x.at_ps != y.at_ps ? x.at_ps < y.at_ps : x.sequence < y.sequence;
 }
 
-static void heap_put(struct engine *g, uint32_t at, uint32_t slot)
+static void heap_put(struct engine *g, uint32_t at, struct due x)
 {
-	g->heap[at] = slot;
-	g->slots[slot].heap_at = at;
+	g->heap[at] = x;
+	g->slots[x.slot].heap_at = at;
 }
 
-static void sift_up(struct engine *g, uint32_t at, uint32_t slot)
+static void sift_up(struct engine *g, uint32_t at, struct due x)
 {
-	while (at > 0 && earlier(g, slot, g->heap[(at - 1) / 2])) {
+	while (at > 0 && earlier(x, g->heap[(at - 1) / 2])) {
 		heap_put(g, at, g->heap[(at - 1) / 2]);
 		at = (at - 1) / 2;
 	}
-	heap_put(g, at, slot);
+	heap_put(g, at, x);
 }
 
-static void sift_down(struct engine *g, uint32_t at, uint32_t slot)
+static void sift_down(struct engine *g, uint32_t at, struct due x)
 {
 	for (;;) {
 		uint32_t child = 2 * at + 1;
 		if (child >= g->n_heap)
 			break;
-		if (child + 1 < g->n_heap && earlier(g, g->heap[child + 1], g->heap[child]))
+		if (child + 1 < g->n_heap && earlier(g->heap[child + 1], g->heap[child]))
 			child++;
-		if (!earlier(g, g->heap[child], slot))
+		if (!earlier(g->heap[child], x))
 			break;
 		heap_put(g, at, g->heap[child]);
 		at = child;
 	}
-	heap_put(g, at, slot);
+	heap_put(g, at, x);
 }
 
 static void schedule(struct engine *g, uint32_t slot, int64_t due_ps)
 {
-	struct slot *s = &g->slots[slot];
-	bool later = s->heap_at != NONE && due_ps >= s->due_ps;
-	s->due_ps = due_ps;
-	s->sequence = g->sequence++;
-	if (s->heap_at == NONE)
-		sift_up(g, g->n_heap++, slot);
-	else if (later)
-		sift_down(g, s->heap_at, slot);
+	const uint32_t at = g->slots[slot].heap_at;
+	const struct due x = {due_ps, g->sequence++, slot};
+	if (at == NONE)
+		sift_up(g, g->n_heap++, x);
+	else if (due_ps >= g->heap[at].at_ps)
+		sift_down(g, at, x);
 	else
-		sift_up(g, s->heap_at, slot);
+		sift_up(g, at, x);
 }
 
 static uint32_t heap_pop(struct engine *g)
 {
-	uint32_t top = g->heap[0], last = g->heap[--g->n_heap];
+	const uint32_t top = g->heap[0].slot;
+	const struct due last = g->heap[--g->n_heap];
 	if (g->n_heap > 0)
 		sift_down(g, 0, last);
 	g->slots[top].heap_at = NONE;
@@ -227,9 +242,9 @@ static void end(struct engine *g, uint32_t leader)
 
 static void schedule_end(struct engine *g, uint32_t leader, double left_ps)
 {
-	double last_ps = fmin(left_ps / g->slots[leader].rate,
+	const double last_ps = lesser(left_ps / g->slots[leader].rate,
 		(double)(INT64_MAX / 4)); /* a rate near 0 must not overflow the clock */
-	schedule(g, leader, g->now_ps + llround(last_ps));
+	schedule(g, leader, g->now_ps + rounded(last_ps));
 }
 
 /* A task with a tail has no join, so that its slot leads itself. */
@@ -295,7 +310,7 @@ static void share(struct engine *g, uint32_t actor)
 		const enum slot_state state = g->slots[i].state;
 		const struct activity *use = &g->tasks[g->slots[i].task].use;
 		if (use->beside > 0)
-			polled = fmax(polled, use->held);
+			polled = greater(polled, use->held);
 		else if (state == SLOT_WAITING)
 			capacity[RES_COMPUTE] *= 1 - use->held;
 		if (state != SLOT_MOVING)
@@ -307,7 +322,7 @@ static void share(struct engine *g, uint32_t actor)
 	if (n > 1)
 		maxmin_rates(act, n, capacity, rate);
 	else if (n == 1 && !(act[0]->beside > 0) && act[0]->demand[RES_COMPUTE] > capacity[RES_COMPUTE])
-		rate[0] = capacity[RES_COMPUTE] / fmin(1, act[0]->demand[RES_COMPUTE]);
+		rate[0] = capacity[RES_COMPUTE] / lesser(1, act[0]->demand[RES_COMPUTE]);
 	for (size_t k = 0; k < n; k++) {
 		struct slot *s = &g->slots[who[k]], *leader = &g->slots[s->leader];
 		if (s->own_rate == rate[k])
@@ -325,14 +340,14 @@ static void repace(struct engine *g, uint32_t leader)
 	l->repace = false;
 	double rate = l->own_rate;
 	for (uint32_t i = l->next_member; i != NONE; i = g->slots[i].next_member)
-		rate = fmin(rate, g->slots[i].own_rate);
+		rate = lesser(rate, g->slots[i].own_rate);
 	if (rate == l->rate)
 		return; /* updating left_ps without need would only add rounding */
-	l->left_ps = fmax(0, l->left_ps - l->rate * (double)(g->now_ps - l->since_ps));
+	l->left_ps = greater(0, l->left_ps - l->rate * (double)(g->now_ps - l->since_ps));
 	l->since_ps = g->now_ps;
 	l->rate = rate;
 	schedule_end(g, leader,
-		has_tail_left(g, leader) ? fmax(0, l->left_ps - (double)g->tasks[l->task].tail_ps) : l->left_ps);
+		has_tail_left(g, leader) ? greater(0, l->left_ps - (double)g->tasks[l->task].tail_ps) : l->left_ps);
 }
 
 /* ---- running ---- */
@@ -354,9 +369,9 @@ static void run(struct engine *g)
 		if (g->n_heap == 0)
 			return;
 
-		g->now_ps = g->slots[g->heap[0]].due_ps;
+		g->now_ps = g->heap[0].at_ps;
 		uint32_t n_due = 0;
-		while (g->n_heap > 0 && g->slots[g->heap[0]].due_ps == g->now_ps)
+		while (g->n_heap > 0 && g->heap[0].at_ps == g->now_ps)
 			g->due[n_due++] = heap_pop(g);
 		for (uint32_t i = 0; i < n_due; i++) {
 			if (g->slots[g->due[i]].state == SLOT_ISSUING)
@@ -407,13 +422,13 @@ static enum status set_up(struct engine *g, struct error *e)
 	g->slots = calloc(slots, sizeof *g->slots);
 	g->state = calloc(n, sizeof *g->state);
 	g->joins = calloc(n, sizeof *g->joins);
-	g->lists = calloc(4 * slots, sizeof *g->lists);
+	g->heap = calloc(slots, sizeof *g->heap);
+	g->lists = calloc(3 * slots, sizeof *g->lists);
 	g->is_changed = calloc(slots, sizeof *g->is_changed);
 	g->lanes = calloc(slots, sizeof *g->lanes);
-	if (!g->lanes || !g->slots || !g->state || !g->joins || !g->lists || !g->is_changed)
+	if (!g->lanes || !g->slots || !g->state || !g->joins || !g->heap || !g->lists || !g->is_changed)
 		return error_nomem(e, "engine");
-	g->heap = g->lists;
-	g->due = g->heap + slots;
+	g->due = g->lists;
 	g->changed = g->due + slots;
 	g->leaders = g->changed + slots;
 
@@ -472,6 +487,7 @@ out:
 	free(g.slots);
 	free(g.state);
 	free(g.joins);
+	free(g.heap);
 	free(g.lists);
 	free(g.is_changed);
 	free(g.lanes);
