@@ -125,14 +125,28 @@ static void hash_members(uint64_t h[2], const struct config *c, size_t offset, s
 	hash(h, (const char *)c + offset, bytes);
 }
 
+static void copy_members(struct config *to, const struct config *from, size_t offset, size_t bytes)
+{
+	memcpy((char *)to + offset, (const char *)from + offset, bytes);
+}
+
+void evaluator_copy(struct config *to, const struct config *from)
+{
+	copy_members(to, from, MEMBERS(model, cluster)); /* before it are paths */
+	copy_members(to, from, MEMBERS(node_ranks, origin));
+}
+
 const void *evaluator_find_config(struct evaluator *v, piece_measure *measure, size_t size, struct error *e)
 {
 	uint64_t key[2] = {(uintptr_t)measure, 1};
 	static_assert(offsetof(struct config, model) % 8 == 0 && offsetof(struct config, cluster) % 8 == 0 &&
-			      offsetof(struct config, run) % 8 == 0 && offsetof(struct config, origin) % 8 == 0,
+			      offsetof(struct config, node_ranks) % 8 == 0 && offsetof(struct config, origin) % 8 == 0,
 		"words are hashed");
-	hash_members(key, &v->small, MEMBERS(model, cluster)); /* before it are paths */
-	hash_members(key, &v->small, MEMBERS(run, origin));
+	hash_members(key, &v->small, MEMBERS(model, parallel.layers_per_stage));
+	if (v->small.parallel.n_layers_per_stage > 0)
+		hash_members(key, &v->small, MEMBERS(parallel.layers_per_stage, parallel.n_layers_per_stage));
+	hash_members(key, &v->small, MEMBERS(parallel.n_layers_per_stage, cluster));
+	hash_members(key, &v->small, MEMBERS(node_ranks, origin));
 	return find(v, measure, size, key, e);
 }
 
@@ -143,6 +157,7 @@ void evaluator_know(struct evaluator *v)
 		return;
 	v->model = *m;
 	v->order = model_layer_order(m);
+	v->small = v->shape.config = v->plan;
 	v->parameters = (double)model_parameters(m);
 	v->expert_parameters = (double)model_expert_parameters(m);
 }

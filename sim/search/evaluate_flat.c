@@ -13,7 +13,7 @@ static int64_t layers_of(const struct evaluator *v, int64_t repeats)
 
 static void flat_config(const struct config *c, int64_t layers, int64_t micro_batches, struct config *out)
 {
-	*out = *c;
+	evaluator_copy(out, c);
 	out->model.layers = layers;
 	out->train.recompute_layers = c->train.recompute_layers > 0 ? layers : 0;
 	out->micro_batches = c->micro_batches < micro_batches ? c->micro_batches : micro_batches;

@@ -344,9 +344,16 @@ static enum status measure_walk(struct evaluator *v, void *piece, struct error *
 	return pipeline_walk(&v->walk, piece, e);
 }
 
-/* Walks the plan's pipeline. Returns the ends of the first and of the last stage (END_COUNT); NULL: failed, as e says.
- */
-static const double *find_walk(struct evaluator *v, const struct block_pieces *b, struct error *e)
+static const double *find_walk(struct evaluator *v, int64_t micro_batches, struct error *e)
+{
+	v->walk.shape.micro_batches = micro_batches;
+	return evaluator_find(v, measure_walk, END_COUNT * sizeof(double), &v->walk, sizeof v->walk, e);
+}
+
+/* Walks the plan's pipeline: fills the ends of the first and of the last stage. Plans that differ in their number of
+ * micro-batches alone share two walks. */
+static enum status walk_plan(struct evaluator *v, const struct block_pieces *b, double ends_s[END_COUNT],
+	struct error *e)
 {
 	const struct parallel *p = &v->plan.parallel;
 	const int64_t repeats = part_repeats(v);
@@ -355,7 +362,6 @@ static const double *find_walk(struct evaluator *v, const struct block_pieces *b
 	w->shape.kind = p->schedule; /* member by member: padding is hashed too */
 	w->shape.stages = p->pipeline;
 	w->shape.chunks = p->virtual_stages;
-	w->shape.micro_batches = v->plan.micro_batches;
 	for (int k = 0; k < PASS_COUNT; k++) {
 		const struct line *begin_s = &b->begin_s[END_FIRST][k], *steady_s = &b->steady_s[END_FIRST][k];
 		w->begin_s[0][k] = line_at(*begin_s, repeats);
@@ -365,10 +371,19 @@ static const double *find_walk(struct evaluator *v, const struct block_pieces *b
 		w->begin_s[2][k] = line_at(b->begin_s[END_LAST][k], repeats);
 		w->steady_s[2][k] = line_at(b->steady_s[END_LAST][k], repeats);
 	}
-	v->shape.config = v->plan;
+	evaluator_copy(&v->shape.config, &v->plan);
 	v->shape.mesh = mesh_of(&v->plan);
-	return fill_messages(v, e) ? NULL
-	                           : evaluator_find(v, measure_walk, END_COUNT * sizeof(double), w, sizeof *w, e);
+	if (fill_messages(v, e))
+		return e->status;
+	w->shape.micro_batches = v->plan.micro_batches;
+	const struct pipeline_fold fold = pipeline_fold(&w->shape);
+	const double *longer_s = find_walk(v, fold.longer ? fold.longer : v->plan.micro_batches, e),
+		     *shorter_s = fold.longer && longer_s ? find_walk(v, fold.shorter, e) : longer_s;
+	if (!shorter_s)
+		return e->status;
+	for (int s = 0; s < END_COUNT; s++)
+		ends_s[s] = longer_s[s] + fold.periods * (longer_s[s] - shorter_s[s]);
+	return ST_OK;
 }
 
 /* Returns the time of earlier parts' reductions that are still to come when the last part's backward begins. Each had
@@ -441,8 +456,8 @@ enum status evaluate_pipeline(struct evaluator *v, struct evaluation *out, struc
 	pipeline_memory(v, b, &holds, mem, d, out);
 	if (!out->fits)
 		return ST_OK;
-	const double *ends_s = find_walk(v, b, e);
-	if (!ends_s || tied_further_s(v, &further_s, e))
+	double ends_s[END_COUNT];
+	if (walk_plan(v, b, ends_s, e) || tied_further_s(v, &further_s, e))
 		return e->status;
 	compose(v, b, d, ends_s, further_s, out);
 	return ST_OK;

@@ -78,6 +78,10 @@ const void *evaluator_find_config(struct evaluator *v, piece_measure *measure, s
 /* Finds what follows from the model of v->plan, if that is another one than before. */
 void evaluator_know(struct evaluator *v);
 
+/* Copies what plans of one evaluator and model differ in. All else, the cluster above all, is the same in v->plan,
+ * v->small and v->shape.config. */
+void evaluator_copy(struct config *to, const struct config *from);
+
 /* Returns false where v->plan is sure to be predicted. */
 bool evaluator_folds(const struct evaluator *v);
 

@@ -30,11 +30,15 @@ static bool advance(struct walk *w, int64_t i)
 {
 	struct stage *s = &w->stage[i];
 	const struct action *a = &s->actions.at[s->next];
-	const int64_t parts = parts_of(w), part = a->chunk * w->p->shape.stages + i,
-		      from = part + (a->kind == ACTION_FORWARD ? -1 : 1);
+	const bool forward = a->kind == ACTION_FORWARD;
+	const int64_t stages = w->p->shape.stages, parts = parts_of(w), part = a->chunk * stages + i,
+		      from = part + (forward ? -1 : 1);
 	double start_s = s->free_s;
 	if (from >= 0 && from < parts) {
-		const int64_t sender = from % w->p->shape.stages, link = a->kind == ACTION_FORWARD ? sender : i;
+		const int64_t sender = forward          ? (i > 0 ? i : stages) - 1
+		                       : i + 1 < stages ? i + 1
+		                                        : 0,
+			      link = forward ? sender : i;
 		const double made_s = *done_at(w, a->kind, from, a->micro);
 		if (made_s < 0)
 			return false;
@@ -50,7 +54,7 @@ static bool advance(struct walk *w, int64_t i)
 	return true;
 }
 
-static enum status walk_all(const struct pipeline *p, double ends_s[END_COUNT], struct error *e)
+enum status pipeline_walk(const struct pipeline *p, double ends_s[END_COUNT], struct error *e)
 {
 	const int64_t stages = p->shape.stages;
 	struct walk w = {.p = p, .stage = calloc((size_t)stages, sizeof *w.stage)};
@@ -82,20 +86,11 @@ static enum status walk_all(const struct pipeline *p, double ends_s[END_COUNT], 
 	return st;
 }
 
-enum status pipeline_walk(const struct pipeline *p, double ends_s[END_COUNT], struct error *e)
+struct pipeline_fold pipeline_fold(const struct schedule_shape *s)
 {
-	const int64_t micro_batches = p->shape.micro_batches,
-		      period = schedule_traits[p->shape.kind].grouped ? p->shape.stages : 2;
-	struct pipeline shorter = *p, longer = *p;
-	shorter.shape.micro_batches = 2 * p->shape.stages + micro_batches % period;
-	longer.shape.micro_batches = shorter.shape.micro_batches + period;
-	if (micro_batches <= longer.shape.micro_batches)
-		return walk_all(p, ends_s, e);
-	const double periods = (double)((micro_batches - longer.shape.micro_batches) / period);
-	double shorter_s[END_COUNT];
-	enum status st = walk_all(&shorter, shorter_s, e);
-	if (!st && !(st = walk_all(&longer, ends_s, e)))
-		for (int s = 0; s < END_COUNT; s++)
-			ends_s[s] += periods * (ends_s[s] - shorter_s[s]);
-	return st;
+	const int64_t period = schedule_traits[s->kind].grouped ? s->stages : 2,
+		      shorter = 2 * s->stages + s->micro_batches % period, longer = shorter + period;
+	return s->micro_batches <= longer
+	               ? (struct pipeline_fold){0, 0, 0}
+	               : (struct pipeline_fold){shorter, longer, (double)((s->micro_batches - longer) / period)};
 }

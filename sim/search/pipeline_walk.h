@@ -17,9 +17,17 @@ struct pipeline {
 	double message_s[CONFIG_MAX_STAGES]; /* between stage i and the next; the last one's next is the first */
 };
 
-/* Fills the times at which the first and the last stage have ended their actions. More micro-batches than fill the
- * pipeline twice are counted by the period that they add. Fails with ST_RUN when memory is short, or when the schedule
- * deadlocks. */
+/* Fills the times at which the first and the last stage have ended their actions. Fails with ST_RUN when memory is
+ * short, or when the schedule deadlocks. */
 enum status pipeline_walk(const struct pipeline *p, double ends_s[END_COUNT], struct error *e);
+
+/* Micro-batches beyond those that fill the pipeline twice lengthen it by a period each: the ends of all lie `periods`
+ * times the way from those of `shorter` to those of `longer` behind the latter. All 0: a pipeline that is walked
+ * whole. */
+struct pipeline_fold {
+	int64_t shorter, longer; /* micro-batches */
+	double periods;
+};
+struct pipeline_fold pipeline_fold(const struct schedule_shape *s);
 
 #endif

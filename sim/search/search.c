@@ -1,61 +1,13 @@
-#include "sim/search/search.h"
+#include "sim/search/search_state.h"
 
 #include <math.h>
-#include <pthread.h>
-#include <sched.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/threads.h"
 #include "sim/engine/fold.h"
 #include "sim/search/lower_bound.h"
-#include "sim/search/search_space.h"
-
-#define SEARCH_BEST 10    /* shapes that are wanted where search_options.best is 0 */
-#define SEARCH_BATCH 16   /* shapes that are evaluated between two comparisons with the bounds */
-#define SEARCH_THREADS 64 /* at most */
-
-/* An evaluated plan. */
-struct point {
-	double step_s; /* 0: it does not fit */
-	uint64_t memory_B;
-	uint32_t plan; /* shape x VARIANTS_MAX + variant: in the fixed order of keys */
-};
-
-/* A shape of the batch and the evaluations of its variants. */
-struct shape_outcome {
-	uint32_t shape;
-	size_t n;
-	struct evaluation of[VARIANTS_MAX];
-	enum status status;
-	struct error error;
-};
-
-/* A thread's evaluator and config. */
-struct worker {
-	struct search_state *state;
-	struct evaluator *evaluator; /* owned */
-	struct config config;
-};
-
-struct search_state {
-	const struct search_options *o;
-	const struct machine *m;
-	struct machine usable; /* with the memory that plans may use */
-	double blocks;         /* layers x micro-batches simulated so far */
-	struct search_space space;
-	uint32_t *order; /* shapes by lower bound of the step */
-	struct shape_outcome batch[SEARCH_BATCH];
-	size_t n_batch;
-	atomic_size_t next; /* place in the batch that a free worker takes */
-	struct worker *workers;
-	int threads;
-	struct point *top;    /* the best variants of shapes, fastest first */
-	size_t n_top, wanted; /* top has wanted + 1 places */
-	VEC(struct point) front;
-	VEC(struct point) oversized; /* shapes that do not fit, by their smallest variants and lower bounds of memory */
-};
 
 static int by_step(const void *a, const void *b)
 {
@@ -65,7 +17,7 @@ static int by_step(const void *a, const void *b)
 	return (x->plan > y->plan) - (x->plan < y->plan);
 }
 
-static int by_memory(const void *a, const void *b)
+int search_by_memory(const void *a, const void *b)
 {
 	const struct point *x = a, *y = b;
 	if (x->memory_B != y->memory_B)
@@ -86,9 +38,7 @@ static int by_lower_bound(const void *a, const void *b, void *shapes)
 	return (x > y) - (x < y);
 }
 
-/* Resolves a parsed config and checks that it can be predicted. A plan that is wrong is no error: *wrong says why it is
- * illegal, and is empty otherwise. */
-static enum status resolve(struct config *c, int64_t ranks, struct error *wrong, struct error *e)
+enum status search_resolve(struct config *c, int64_t ranks, struct error *wrong, struct error *e)
 {
 	*wrong = (struct error){0};
 	enum status st = config_resolve(c, ranks, wrong);
@@ -111,7 +61,7 @@ static enum status bound_all(struct search_state *state, struct search_counts *c
 		struct error wrong;
 		const size_t n = search_variants(s, &shape, variants);
 		search_config(s, &shape, &variants[0], config);
-		if ((st = resolve(config, s->ranks, &wrong, e)))
+		if ((st = search_resolve(config, s->ranks, &wrong, e)))
 			break;
 		if (wrong.status) {
 			c->illegal += (int64_t)n;
@@ -134,9 +84,9 @@ static enum status bound_all(struct search_state *state, struct search_counts *c
 
 /* ---- batches of shapes, in the order of their bounds ---- */
 
-static enum status evaluate_shape(struct worker *k, struct shape_outcome *out, struct error *e)
+static enum status evaluate_shape(const struct search_space *space, struct worker *k, struct shape_outcome *out,
+	struct error *e)
 {
-	const struct search_space *space = &k->state->space;
 	const struct shape *shape = &space->shapes.at[out->shape];
 	struct variant v[VARIANTS_MAX];
 	enum status st = ST_OK;
@@ -148,29 +98,17 @@ static enum status evaluate_shape(struct worker *k, struct shape_outcome *out, s
 	return st;
 }
 
-static void *run_worker(void *worker)
+static void evaluate_in_batch(void *search_state, int thread, size_t i)
 {
-	struct worker *k = worker;
-	struct search_state *state = k->state;
-	for (size_t i; (i = atomic_fetch_add(&state->next, 1)) < state->n_batch;) {
-		state->batch[i].error = (struct error){0};
-		state->batch[i].status = evaluate_shape(k, &state->batch[i], &state->batch[i].error);
-	}
-	return NULL;
+	struct search_state *state = search_state;
+	struct shape_outcome *out = &state->batch[i];
+	out->error = (struct error){0};
+	out->status = evaluate_shape(&state->space, &state->workers[thread], out, &out->error);
 }
 
 static enum status run_batch(struct search_state *state, struct error *e)
 {
-	pthread_t threads[SEARCH_THREADS];
-	int started = 0;
-	atomic_store(&state->next, 0);
-	for (int t = 1; t < state->threads && (size_t)t < state->n_batch; t++)
-		if (pthread_create(&threads[started], NULL, run_worker, &state->workers[t]) ==
-			0) /* fewer threads: slower, the same result */
-			started++;
-	run_worker(&state->workers[0]);
-	for (int t = 0; t < started; t++)
-		pthread_join(threads[t], NULL);
+	threads_run(state->threads, state->n_batch, evaluate_in_batch, state);
 	for (size_t i = 0; i < state->n_batch; i++)
 		if (state->batch[i].status)
 			return error_set(e, state->batch[i].status, "%s", state->batch[i].error.text);
@@ -190,7 +128,7 @@ static void pareto_front(struct search_state *state)
 	size_t kept = 0;
 	double fastest_s = INFINITY;
 	if (state->front.n)
-		qsort(state->front.at, state->front.n, sizeof *state->front.at, by_memory);
+		qsort(state->front.at, state->front.n, sizeof *state->front.at, search_by_memory);
 	for (size_t i = 0; i < state->front.n; i++)
 		if (state->front.at[i].step_s < fastest_s) {
 			fastest_s = state->front.at[i].step_s;
@@ -304,152 +242,25 @@ static enum status evaluate_shapes(struct search_state *state, struct search_cou
 	return st;
 }
 
-/* ---- the plans that are selected ---- */
-
-/* Fills the parsed and the resolved config of a plan, which may be one struct. */
-static enum status configs_of(const struct search_state *state, const struct point *p, struct config *chosen,
-	struct config *resolved, struct error *e)
-{
-	struct variant v[VARIANTS_MAX];
-	const struct shape *s = &state->space.shapes.at[p->plan / VARIANTS_MAX];
-	search_variants(&state->space, s, v);
-	search_config(&state->space, s, &v[p->plan % VARIANTS_MAX], chosen);
-	if (resolved != chosen)
-		*resolved = *chosen;
-	return config_resolve(resolved, state->space.ranks, e);
-}
-
-/* Orders plans by step time. Plans above the memory limit by prediction come last: the evaluator's memory is a little
- * off. */
-static int by_full(const void *a, const void *b, void *usable_B)
-{
-	const struct search_plan *x = a, *y = b;
-	const uint64_t most_B = *(const uint64_t *)usable_B;
-	const int above = (x->full.memory.total_B > most_B) - (y->full.memory.total_B > most_B);
-	if (above)
-		return above;
-	if (x->full.time.step_s != y->full.time.step_s)
-		return x->full.time.step_s < y->full.time.step_s ? -1 : 1;
-	return (x->evaluated_s > y->evaluated_s) - (x->evaluated_s < y->evaluated_s);
-}
-
-static enum status predict_best(struct search_state *state, struct search_result *out, struct error *e)
-{
-	enum status st = ST_OK;
-	if (!(out->best = calloc(state->n_top + 1, sizeof *out->best)))
-		return error_nomem(e, "plans");
-	for (size_t i = 0; i < state->n_top && !st; i++) {
-		struct search_plan *p = &out->best[i];
-		p->evaluated_s = state->top[i].step_s;
-		if (!(st = configs_of(state, &state->top[i], &p->chosen, &p->config, e)))
-			st = fold_result(&p->config, state->m, &p->full, e);
-	}
-	if (!st && state->n_top > 1)
-		qsort_r(out->best, state->n_top, sizeof *out->best, by_full, &state->usable.device.mem_B);
-	const size_t shown = state->o->best ? state->o->best : SEARCH_BEST;
-	out->n_best = state->n_top < shown ? state->n_top : shown;
-	return st;
-}
-
-static enum status fill_front(struct search_state *state, struct search_result *out, struct error *e)
-{
-	if (state->front.n && !vec_reserve(&out->front, state->front.n))
-		return error_nomem(e, "plans");
-	for (size_t i = state->front.n; i-- > 0;) {
-		const struct point *p = &state->front.at[i];
-		struct search_point *to = &out->front.at[out->front.n++];
-		to->step_s = p->step_s;
-		to->memory_B = p->memory_B;
-		enum status st = configs_of(state, p, &to->config, &to->config, e);
-		if (st)
-			return st;
-	}
-	return ST_OK;
-}
-
-/* The evaluator gives plans that do not fit a lower bound of memory alone. To find the one that needs least, the memory
- * of so many is predicted. */
-#define OVERSIZED_TRIES 48
-
-static enum status find_smallest(struct search_state *state, struct search_result *out, struct error *e)
-{
-	struct search_plan *p = &out->start; /* taken again before the start is filled */
-	enum status st = ST_OK;
-	uint64_t needs_B = 0;
-	if (state->oversized.n)
-		qsort(state->oversized.at, state->oversized.n, sizeof *state->oversized.at, by_memory);
-	for (size_t i = 0; i < state->oversized.n && i < OVERSIZED_TRIES && !st; i++) {
-		const struct point *l = &state->oversized.at[i];
-		if (out->has_least && l->memory_B >= out->least.full.memory.total_B)
-			break;
-		if ((st = configs_of(state, l, &p->chosen, &p->config, e)) ||
-			(st = fold_fitting(&p->config, state->m, &p->full, e)))
-			break;
-		if (out->has_least && p->full.memory.total_B >= out->least.full.memory.total_B)
-			continue;
-		out->has_least = true;
-		out->least = *p;
-		needs_B = l->memory_B > p->full.memory.total_B
-		                  ? l->memory_B
-		                  : p->full.memory.total_B; /* the evaluator, a little off, refused it */
-	}
-	if (!st && out->has_least)
-		st = fold_predict(&out->least.config, state->m, &out->least.full, e);
-	out->missing_B = needs_B > state->m->device.mem_B ? needs_B - state->m->device.mem_B : 0;
-	return st;
-}
-
-static enum status predict_start(const struct search_state *state, const struct config *start,
-	struct search_result *out, struct error *e)
-{
-	struct error wrong;
-	struct search_plan *p = &out->start;
-	p->chosen = *start;
-	p->config = *start;
-	enum status st = resolve(&p->config, state->space.ranks, &wrong, e);
-	out->start_legal = !st && !wrong.status;
-	snprintf(out->start_reason, sizeof out->start_reason, "%.255s", wrong.text);
-	return out->start_legal ? fold_result(&p->config, state->m, &p->full, e) : st;
-}
-
-/* Fills the result with plans: the best, the front, the start itself, and, where nothing fits, the one that needs the
- * least memory. */
-static enum status select_plans(struct search_state *state, const struct config *start, struct search_result *out,
-	struct error *e)
-{
-	const long long ranks = state->space.ranks;
-	enum status st = predict_best(state, out, e);
-	if (st || (st = fill_front(state, out, e)) || (state->n_top == 0 && (st = find_smallest(state, out, e))) ||
-		(st = predict_start(state, start, out, e)) || state->space.shapes.n > 0)
-		return st;
-	return error_set(e, ST_INPUT, "no plan is legal on %lld rank%s%s%s", ranks, ranks == 1 ? "" : "s",
-		out->start_reason[0] ? ": " : "", out->start_reason);
-}
-
 /* ---- the whole ---- */
 
 static enum status prepare(struct search_state *state, const struct config *start, int64_t ranks, struct error *e)
 {
 	const struct search_options *o = state->o;
 	const size_t shown = o->best ? o->best : SEARCH_BEST;
-	cpu_set_t cpus;
 	enum status st = search_space_create(start, ranks, o->held, &state->space, e);
 	if (st)
 		return st;
 	state->wanted = shown < 3 ? 3 : shown; /* the evaluator's order may differ from the prediction's */
-	const int threads = o->threads > 0                                  ? o->threads
-	                    : sched_getaffinity(0, sizeof cpus, &cpus) == 0 ? CPU_COUNT(&cpus)
-	                                                                    : 1;
-	state->threads = threads < SEARCH_THREADS ? threads : SEARCH_THREADS;
+	const int threads = o->threads > 0 ? o->threads : threads_here();
+	state->threads = threads < THREADS_MOST ? threads : THREADS_MOST;
 	state->workers = calloc((size_t)state->threads, sizeof *state->workers);
 	state->order = calloc(state->space.shapes.n + 1, sizeof *state->order);
 	state->top = calloc(state->wanted + 1, sizeof *state->top);
 	if (!state->workers || !state->order || !state->top)
 		return error_nomem(e, "plans");
-	for (int i = 0; i < state->threads && !st; i++) {
-		state->workers[i].state = state;
+	for (int i = 0; i < state->threads && !st; i++)
 		st = evaluator_create(&state->usable, &state->workers[i].evaluator, e);
-	}
 	return st;
 }
 
@@ -495,7 +306,7 @@ static enum status search_within(double share, bool may_fail, const struct confi
 		st = evaluate_exactly(&state, &out->counts, e);
 	}
 	if (!st && !gives_up)
-		st = select_plans(&state, start, out, e);
+		st = search_select(&state, start, out, e);
 	out->left_cuts = state.space.left_cuts;
 	out->left_tensor = state.space.left_tensor;
 	state_free(&state);
