@@ -180,8 +180,10 @@ static void test_partly_read(void)
 {
 	/* Gemma 4: 60 layers of 5376, of which every sixth sees all keys */
 	struct hf_model h = read_whole(
-		"{\"model_type\": \"gemma4\", \"vision_config\": {}, \"text_config\": {\"model_type\": \"gemma4_text\", "
-		"\"num_hidden_layers\": 12, \"hidden_size\": 64, \"num_attention_heads\": 4, \"num_key_value_heads\": 2, "
+		"{\"model_type\": \"gemma4\", \"vision_config\": {}, "
+		"\"text_config\": {\"model_type\": \"gemma4_text\", "
+		"\"num_hidden_layers\": 12, \"hidden_size\": 64, \"num_attention_heads\": 4, "
+		"\"num_key_value_heads\": 2, "
 		"\"head_dim\": 16, \"global_head_dim\": 32, \"intermediate_size\": 96, \"vocab_size\": 100, "
 		"\"sliding_window\": 8, \"hidden_size_per_layer_input\": 0, \"num_kv_shared_layers\": 0, "
 		"\"enable_moe_block\": true, \"num_experts\": 8, \"top_k_experts\": 2, "

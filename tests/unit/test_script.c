@@ -115,8 +115,8 @@ static void test_branches(void)
 		NULL, "a=1");
 	check_flags("if ! [ -d x ]; then\n  mkdir x --a\nfi\nif run --b 1; then\n  echo\nfi\n", NULL, "a=true b=1");
 	/* tests before a command */
-	check_flags(
-		"A=1\n[ $A = 2 ] && X=\"--x 'a' \\\n  --y\"\n[ $A = 1 ] && run --a || run --b\n[[ $A == 1 ]] || run --c\n",
+	check_flags("A=1\n[ $A = 2 ] && X=\"--x 'a' \\\n  --y\"\n[ $A = 1 ] && run --a || run --b\n"
+		    "[[ $A == 1 ]] || run --c\n",
 		NULL, "a=true b=true");
 	check_flags("echo \"no --a and; --b\" # it's\nrun --c 1\n", NULL, "c=1");
 	/* case */
