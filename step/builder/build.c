@@ -190,6 +190,8 @@ static void record_use(struct builder *b, const struct touched *t, uint8_t lane,
 
 static bool append_args(struct role *r, const struct touched *t)
 {
+	if (t->n == 0)
+		return true; /* there may be no array yet to copy to */
 	if (!vec_reserve(&r->args, (size_t)t->n))
 		return false;
 	memcpy(&r->args.at[r->args.n], t->args, (size_t)t->n * sizeof *t->args);
