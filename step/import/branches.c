@@ -125,12 +125,13 @@ static void next_clause(struct script *r, struct script_frame *f)
 		const char *end = memchr(r->at, ')', (size_t)(r->end - r->at));
 		script_at_mark(r);
 		const struct shell_mark *stop = find_mark(r, r->mark, "esac", ";;");
-		if (!end || !stop || (shell_mark_is(stop, "esac") && stop->at < end))
+		const bool last = stop && shell_mark_is(stop, "esac");
+		if (!end || !stop || (last && stop->at < end) || (!last && !shell_mark_is(stop, ";;")))
 			return;
 		const bool taken = !f->known || matches(r, f, r->at, (size_t)(end - r->at));
-		go_to(r, taken ? end + 1 : stop->at + (shell_mark_is(stop, ";;") ? stop->len : 0));
+		go_to(r, taken ? end + 1 : stop->at + (last ? 0 : stop->len));
 		f->done |= taken && f->known;
-		if (taken || shell_mark_is(stop, "esac"))
+		if (taken || last)
 			return;
 	}
 }

@@ -8,6 +8,7 @@
 #include "step/import/script.h"
 
 #define WORDS_MOST 20000
+#define MARKS_MOST 5000 /* branches are looked for from each of them */
 
 /* Adds a key with its value and position. */
 static struct ynode *add_node(struct script *r, const char *name, const char *value, int col)
@@ -258,7 +259,13 @@ enum status flags_parse(const char *text, size_t len, const char *name, const ch
 		copy[len] = '\0';
 		r.at = r.line_start = copy;
 		r.end = copy + len;
-		st = shell_find_marks(copy, r.end, &r.marks) ? read_script(&r) : error_nomem(e, "a script");
+		if (!shell_find_marks(copy, r.end, &r.marks))
+			st = error_nomem(e, "a script");
+		else if (r.marks.marks.n > MARKS_MOST)
+			st = error_set(e, ST_INPUT, "%s:1:1: more than %d words of branches, tests and echo", name,
+				MARKS_MOST);
+		else
+			st = read_script(&r);
 	}
 	shell_free(&r.shell);
 	vec_free(&r.marks.marks);

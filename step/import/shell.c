@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DEPTH_MOST 32 /* of brackets and of variables within variables */
-
 /* ---- variables ---- */
 
 bool shell_set(struct shell *s, const char *name, const char *value)
@@ -99,7 +97,7 @@ static double operand(struct arithmetic *a)
 {
 	char name[SHELL_NAME];
 	double value = 0;
-	if (++a->depth > DEPTH_MOST)
+	if (++a->depth > SHELL_DEPTH)
 		return fail(a);
 	if (takes(a, "(")) {
 		value = choice(a);
@@ -213,15 +211,19 @@ static const char *closing(const char *s, char open, char close)
 	return NULL;
 }
 
-/* Puts in $(( ... )) at `s`; returns where the word goes on; NULL: it is not known. */
+/* Puts in $(( ... )) at `at`, as it is written where it is not known: what is in it is read once. Returns where the
+ * word goes on; NULL: nothing closes it. */
 static const char *expand_arithmetic(const struct shell *s, const char *at, char out[SHELL_WORD])
 {
 	char text[32];
 	double number;
 	const char *end = closing(at + 2, '(', ')'); /* of the inner bracket's outer one */
-	if (!end || end == at + 3 || end[-1] != ')' || !evaluate(s, at + 3, (size_t)(end - at) - 4, &number))
+	if (!end || end == at + 3 || end[-1] != ')')
 		return NULL;
-	append(out, text, (size_t)snprintf(text, sizeof text, "%.0f", number));
+	if (evaluate(s, at + 3, (size_t)(end - at) - 4, &number))
+		append(out, text, (size_t)snprintf(text, sizeof text, "%.0f", number));
+	else
+		append(out, at, (size_t)(end + 1 - at));
 	return end + 1;
 }
 

@@ -7,6 +7,7 @@
 
 #define SHELL_WORD 512 /* bytes of a word, with the terminator */
 #define SHELL_NAME 64
+#define SHELL_DEPTH 32 /* of brackets and negations in one another */
 
 enum truth { TRUTH_NO, TRUTH_YES, TRUTH_UNKNOWN };
 

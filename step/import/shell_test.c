@@ -15,6 +15,7 @@ struct condition {
 	const char *at, *end;
 	bool tests;   /* no command was met */
 	bool double_; /* inside [[ ]] */
+	int depth;
 };
 
 struct word {
@@ -139,6 +140,17 @@ static bool ends(struct condition *c)
 	       strncmp(c->at, "||", 2) == 0 || strncmp(c->at, "-a ", 3) == 0 || strncmp(c->at, "-o ", 3) == 0;
 }
 
+/* Reads what stands in brackets, or behind a "!". */
+static enum truth deeper(struct condition *c, enum truth (*read)(struct condition *))
+{
+	if (c->depth == SHELL_DEPTH)
+		return TRUTH_UNKNOWN;
+	c->depth++;
+	const enum truth t = read(c);
+	c->depth--;
+	return t;
+}
+
 static enum truth test_any(struct condition *c);
 
 /* Reads one test: "-z A", "A = B", "A". */
@@ -146,9 +158,9 @@ static enum truth test_one(struct condition *c)
 {
 	struct word a, sign, b;
 	if (accept(c, "!"))
-		return negated(test_one(c));
+		return negated(deeper(c, test_one));
 	if (accept(c, "(")) {
-		const enum truth t = test_any(c);
+		const enum truth t = deeper(c, test_any);
 		return accept(c, ")") ? t : TRUTH_UNKNOWN;
 	}
 	if (!take_word(c, &a))
@@ -211,7 +223,7 @@ static enum truth unit(struct condition *c)
 {
 	static const char *const brackets[][2] = {{"[[", "]]"}, {"[", "]"}};
 	if (accept(c, "!"))
-		return negated(unit(c));
+		return negated(deeper(c, unit));
 	if (accept(c, "(("))
 		return arithmetic(c);
 	for (size_t i = 0; i < COUNT(brackets); i++) {
@@ -237,7 +249,7 @@ enum truth shell_condition(const struct shell *s, const char *text, size_t len, 
 {
 	while (len && (isspace((unsigned char)text[len - 1]) || text[len - 1] == ';'))
 		len--;
-	struct condition c = {s, text, text + len, true, false};
+	struct condition c = {s, text, text + len, true, false, 0};
 	enum truth t = unit(&c);
 	for (bool any = true; any;) {
 		any = false;
@@ -259,20 +271,20 @@ const char *shell_guard(const struct shell *s, const char *text, const char *end
 	const char *stop = text;
 	while (stop < end && (*stop != '\n' || (stop > text && stop[-1] == '\\')))
 		stop++;
-	struct condition c = {s, text, stop, true, false};
+	struct condition c = {s, text, stop, true, false, 0};
 	enum truth t = unit(&c);
 	*skipped = false;
 	while (c.tests) {
-		const bool and = accept(&c, "&&");
-		if (!and&&!accept(&c, "||"))
+		const bool joined = accept(&c, "&&");
+		if (!joined && !accept(&c, "||"))
 			return c.at;
 		pass_blanks(&c);
 		if (c.at < stop && *c.at == '[') {
 			const enum truth next = unit(&c);
-			t = and? both(t, next) : either(t, next);
+			t = joined ? both(t, next) : either(t, next);
 			continue;
 		}
-		*skipped = t == (and? TRUTH_NO : TRUTH_YES);
+		*skipped = t == (joined ? TRUTH_NO : TRUTH_YES);
 		return c.at;
 	}
 	return NULL;

@@ -134,6 +134,41 @@ static void test_branches(void)
 	check_flags("if [ 1 = 2 ]; then\n  run --a 1\n", NULL, "a=1");
 	check_flags("case x in\n y) run --a 1\n", NULL, "a=1");
 	check_flags("fi\nesac\n;;\nelse\nrun --a 1\n", NULL, "a=1");
+	check_flags("X=a\ncase $X in\nb) echo hi\nfi\n(true)\nrun --a 1\n", NULL, "a=1");
 }
 
-UNIT_MAIN("script", {"variables", test_variables}, {"conditions", test_conditions}, {"branches", test_branches})
+/* Writes `times` of `open` before "x", and as many of `close` behind it. */
+static void nested(char *out, size_t size, int times, const char *before, const char *open, const char *close,
+	const char *after)
+{
+	size_t n = (size_t)snprintf(out, size, "%s", before);
+	for (int i = 0; i < times; i++)
+		n += (size_t)snprintf(out + n, size - n, "%s", open);
+	n += (size_t)snprintf(out + n, size - n, "x");
+	for (int i = 0; i < times; i++)
+		n += (size_t)snprintf(out + n, size - n, "%s", close);
+	snprintf(out + n, size - n, "%s", after);
+}
+
+/* What is nested without end costs neither time nor stack. */
+static void test_depth(void)
+{
+	static char text[1 << 20];
+	struct shell s = {0};
+	char out[SHELL_WORD];
+	nested(text, sizeof text, 70, "", "$((x", "))", "");
+	shell_expand(&s, text, out);
+	CU_ASSERT_STRING_EQUAL(out, text);
+	struct ydoc *doc = NULL;
+	struct error e = {0};
+	nested(text, sizeof text, 200000, "", "if ", "", "\n");
+	CU_ASSERT_EQUAL(flags_parse(text, strlen(text), "run.sh", NULL, &doc, &e), ST_INPUT);
+	CU_ASSERT_STRING_EQUAL(e.text, "run.sh:1:1: more than 5000 words of branches, tests and echo");
+	nested(text, sizeof text, 100000, "if [ ", "( ", " )", " ]; then\nrun --a 1\nfi\n");
+	check_flags(text, NULL, "a=1");
+	nested(text, sizeof text, 100000, "if ", "! ", "", "; then\nrun --a 1\nfi\n");
+	check_flags(text, NULL, "a=1");
+}
+
+UNIT_MAIN("script", {"variables", test_variables}, {"conditions", test_conditions}, {"branches", test_branches},
+	{"depth", test_depth})
