@@ -362,6 +362,7 @@ struct op {
 	uint16_t flags;
 	int16_t micro;    /* micro-step, -1 outside */
 	uint8_t images;   /* 1: of a convolutional network, whose kernels move their arguments and nothing else */
+	uint8_t adapter;  /* 1: ADD: of an adapter's product, for whose scaling and dropout it stands, too */
 	int32_t layer;    /* -1 outside the blocks */
 	int32_t bucket;   /* index in role.buckets, -1 */
 	const char *what; /* static: "qkv", "fc1", "grad bucket", ... */
@@ -411,6 +412,7 @@ bool op_is_naive_product(const struct op *op); /* ATTN_SCORES, ATTN_VALUES and t
 bool op_is_flash(const struct op *op);         /* ATTENTION, ATTENTION_PART and their gradients */
 bool op_is_message(const struct op *op);       /* SEND, RECV */
 bool op_is_conv(const struct op *op);          /* CONV, CONV_DATA, CONV_WEIGHT */
+bool op_is_gated(const struct op *op);         /* ACT and GATE kinds: swiglu, geglu */
 /* Returns the product that one of the above is. */
 struct op_gemm op_as_gemm(const struct op *op);
 /* CONV*, MAX_POOL*: returns the rows and columns of the result. */

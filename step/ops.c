@@ -66,7 +66,7 @@ static double arg_type_bytes(const struct op *op, int arg)
 }
 
 /* A gated activation's input has a gate and an up half. */
-static bool is_gated(const struct op *op) { return op->mlp == MLP_SWIGLU || op->mlp == MLP_GEGLU; }
+bool op_is_gated(const struct op *op) { return op->mlp == MLP_SWIGLU || op->mlp == MLP_GEGLU; }
 
 static int64_t blocks_of(int64_t elements) { return (elements + OPTIMIZER_BLOCK - 1) / OPTIMIZER_BLOCK; }
 

@@ -77,12 +77,12 @@ static enum status read_habits(const struct ynode *map, struct stack *s, struct 
 		"buckets_lead_only", "gather_ahead", "shard_inside", "copies_gathered", "adds_gradients",
 		"dynamic_scales", "recompute_last_gemm", "moments_as_weights", "scatters_messages", "expert_calls",
 		"gathers_narrow", "stores_narrow", "gates_activation", "keeps_attention_once", "copies_gradients",
-		"reduces_whole", "softmax_masked_only", "copies_units", "copies_slices"};
+		"reduces_whole", "softmax_masked_only", "copies_units", "copies_slices", "channels_first"};
 	bool *const switches[] = {NULL, NULL, NULL, NULL, &s->buckets_lead_only, &s->gather_ahead, &s->shard_inside,
 		&s->copies_gathered, &s->adds_gradients, &s->dynamic_scales, &s->recompute_last_gemm,
 		&s->moments_as_weights, &s->scatters_messages, &s->expert_calls, &s->gathers_narrow, &s->stores_narrow,
 		&s->gates_activation, &s->keeps_attention_once, &s->copies_gradients, &s->reduces_whole,
-		&s->softmax_masked_only, &s->copies_units, &s->copies_slices};
+		&s->softmax_masked_only, &s->copies_units, &s->copies_slices, &s->channels_first};
 	static_assert(COUNT(names) == COUNT(switches), "a place for each habit");
 	enum status st = check_mapping(map, e);
 	for (size_t i = 0; map && i < map->n && !st; i++) {
@@ -163,6 +163,14 @@ static enum status read_fitted_on(const struct ynode *map, struct stack *s, stru
 	return st;
 }
 
+static enum status read_operators(const struct ynode *file, struct stack *s, struct error *e)
+{
+	const struct ynode *map = ynode_get(file, "operators");
+	if (ynode_get(ynode_get(file, "numbers"), "elementwise_passes"))
+		s->operators.counted = false;
+	return map ? operators_read(map, &s->operators, e) : ST_OK;
+}
+
 enum status stack_read(const struct ynode *file, struct stack *s, struct error *e)
 {
 	static const struct stack_number width = {"interval", UNIT_NONE, 0.001, 3, AT(interval),
@@ -170,6 +178,8 @@ enum status stack_read(const struct ynode *file, struct stack *s, struct error *
 	enum status st = read_numbers(ynode_get(file, "numbers"), stack_numbers, STACK_NUMBERS, s, e);
 	if (!st)
 		st = read_numbers(ynode_get(file, "memory"), stack_memories, STACK_MEMORIES, s, e);
+	if (!st)
+		st = read_operators(file, s, e);
 	if (!st)
 		st = read_habits(ynode_get(file, "habits"), s, e);
 	if (!st && ynode_get(file, width.name))

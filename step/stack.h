@@ -10,6 +10,7 @@
 #include "base/dtype.h"
 #include "base/quantity.h"
 #include "base/yaml.h"
+#include "step/operators.h"
 
 /* Flash attention by the generation of its kernel: the rate that it reaches is the kernel's as much as the GPU's. */
 enum attention_kernel {
@@ -107,6 +108,7 @@ struct stack_memory {
 struct stack {
 	struct stack_memory memory;
 	STACK_NUMBER_ROWS(STACK_FIELD)
+	struct operators operators; /* in place of elementwise_passes, for the ops that they count */
 	double interval; /* half the width of the 90 % interval of log(measured / predicted), from the residuals of the
 	                    stack's own rows in cross-validation; 0: no row fixed the stack. No part of any prediction
 	                  */
@@ -150,6 +152,9 @@ struct stack {
 	                */
 	bool softmax_masked_only; /* fused softmax over stored scores wants a causal model or a mask (apex's
 	                             FusedScaleMaskSoftmax) */
+	bool channels_first;      /* images lie channel by channel where train.memory_format is auto. Tensor Cores
+	                             convolve pixel by pixel, so cuDNN transposes what a convolution reads and writes
+	                           */
 	bool softmax_apart;       /* no habit: config_resolve sets it where pictures have neither */
 	bool recompute_last_gemm; /* a recomputed block runs its last product and that one's reduction again (Megatron's
 	                             and PyTorch's reentrant checkpointing call the whole forward function), which the
@@ -187,8 +192,9 @@ extern const struct stack_number stack_numbers[STACK_NUMBERS];
 #define STACK_MEMORIES 11
 extern const struct stack_number stack_memories[STACK_MEMORIES];
 
-/* Reads the mappings `numbers` and `memory` ({name: {value, source}}), `habits`, `interval` ({value, source}),
- * `fitted_on` ({gpus, formats}) and the name `compiled_twin` of a file over `s`, those that are there.
+/* Reads the mappings `numbers` and `memory` ({name: {value, source}}), `operators`, `habits`, `interval` ({value,
+ * source}), `fitted_on` ({gpus, formats}) and the name `compiled_twin` of a file over `s`, those that are there. A file
+ * with elementwise_passes and without operators has none counted.
  * ST_INPUT with position and nearest name. */
 enum status stack_read(const struct ynode *file, struct stack *s, struct error *e);
 

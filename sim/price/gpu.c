@@ -55,6 +55,19 @@ static double added_apart_B(const struct op *op, const struct stack *s)
 	return added_apart(op, s) * 2 * (dtype_bytes((enum dtype)op->dtype) + dtype_bytes((enum dtype)op->out_dtype));
 }
 
+/* Returns the bytes of transposing the images of a convolution that lie channel by channel: both are read and written
+ * once more. Vector units convolve them as they lie (NVIDIA, Convolutional Layers User's Guide, DU-09795, Tensor
+ * Layouts In Memory: NCHW vs NHWC). */
+static double transposed_B(const struct op *op, const struct stack *s)
+{
+	const struct op_conv *c = &op->conv;
+	if (!s->channels_first || !op_is_conv(op) || c->flat || op->dtype == DT_FP32)
+		return 0;
+	const double side = (double)c->side, side_out = (double)op_conv_side(op),
+		     pixels = side * side * (double)c->in + side_out * side_out * (double)c->out;
+	return 2 * (double)c->batch * pixels * dtype_bytes((enum dtype)op->dtype);
+}
+
 /* A tile writes its result after its loop over k, and reads it before where it accumulates. So that traffic is not
  * hidden. */
 static double product_s(const struct op *op, const struct rates *r, const struct stack *s)
@@ -64,7 +77,7 @@ static double product_s(const struct op *op, const struct rates *r, const struct
 	                  (op->flags & OP_ACCUMULATE ? 2 : 1);
 	if (added_apart(op, s) > 0)
 		result_B = added_apart_B(op, s);
-	return multiply_s(op, r, s) + result_B / r->memory_Bps;
+	return multiply_s(op, r, s) + (result_B + transposed_B(op, s)) / r->memory_Bps;
 }
 
 static double flash_s(const struct op *op, const struct rates *r, const struct stack *s)
@@ -133,6 +146,9 @@ double gpu_op_B(const struct op *op, const struct stack *s)
 	const struct fp8_traffic *fp8 = stack_fp8(s);
 	double counted_B = scaled ? fp8->reads * op_read_B(op) + fp8->writes * op_write_B(op)
 	                          : op_read_B(op) + op_write_B(op);
+	const double by_kernel_B = operators_B(op, s);
+	if (by_kernel_B >= 0)
+		return by_kernel_B;
 	if (op->kind == OP_ATTN_SOFTMAX || op->kind == OP_ATTN_SOFTMAX_GRAD)
 		return softmax_B(op, counted_B, s);
 	if (op->kind == OP_CAST && dtype_is_narrow((enum dtype)op->out_dtype)) /* made along both axes */
@@ -148,6 +164,7 @@ double gpu_op_B(const struct op *op, const struct stack *s)
 		               ? s->optimizer_B * (double)op->update.elements - saved_B(op)
 		               : counted_B;
 	case CLASS_EMBEDDING: return counted_B + added_apart_B(op, s);
+	case CLASS_CONVOLUTION: return counted_B + transposed_B(op, s);
 	default: return counted_B;
 	}
 }

@@ -6,7 +6,7 @@
  *   matrix product      max( 2 m n k / (peak x share) + bytes of the result / memory, all bytes / memory )
  *   flash attention     FLOP of the pairs that causal leaves, half a diagonal tile more, over peak x the kernel's share
  *                       (Dao 2023, section 3.1: backward is 2.5 forwards of FLOP)
- *   norm, elementwise   bytes x elementwise_passes / memory
+ *   norm, elementwise   bytes by kernels, where the stack counts them, else bytes x elementwise_passes / memory
  *   loss, optimizer     bytes by the stack's numbers where it has them / memory
  *   all else            bytes / memory
  *
@@ -16,6 +16,7 @@
  * - A weight's gradient that a stack adds by a kernel of its own (adds_gradients) has the bytes of both kernels in
  *   place of the result's bytes.
  * - Rows of an operand that are no whole 16 bytes double the time.
+ * - Images that lie channel by channel are transposed for Tensor Cores, and back.
  *
  * No time falls when a dimension grows, except where a row comes to whole 16 bytes.
  */

@@ -13,7 +13,8 @@ struct key {
 	int64_t d[OP_MAX_DIMS];
 	uint8_t kind, dtype, out_dtype, coll, reduce, group, mlp, optimizer;
 	uint16_t flags;
-	uint8_t lane, of_bucket, zero[4];
+	uint8_t lane, of_bucket;
+	uint16_t adapter, zero;
 };
 
 struct known {
@@ -45,6 +46,7 @@ static struct key key_of(const struct op *op)
 	k.flags = op->flags & (uint16_t)~OP_RECOMPUTED; /* recomputation costs the same */
 	k.lane = op->lane;
 	k.of_bucket = op->bucket >= 0;
+	k.adapter = op->adapter;
 	return k;
 }
 

@@ -81,8 +81,11 @@ static void lora_forward(struct builder *b, const struct linear *l, int32_t x, s
 	struct view sum = fused ? y : view_of(build_act(b, up.rows, up.out));
 	product(b, &up, OP_TRANS_B | (fused ? OP_ACCUMULATE : 0), up.rows, up.out, up.in, b->act, view_of(u),
 		weight_of(b, b->layer, up.w), view_of(NONE), sum);
-	if (!fused)
-		build_with(b, build_matrix(b, OP_ADD, "lora add", up.rows, up.out), y, sum, view_of(NONE), y);
+	if (!fused) {
+		struct op add = build_matrix(b, OP_ADD, "lora add", up.rows, up.out);
+		add.adapter = true;
+		build_with(b, add, y, sum, view_of(NONE), y);
+	}
 	b->acts_now->lora_in[place] = u;
 }
 

@@ -20,6 +20,8 @@ static enum status check_pictures(const struct config *c, struct error *e)
 		if (config_is_changed(c, ids[i]))
 			return config_error_key(c, ids[i], e, "not used unless input is patches%s",
 				i < 4 ? "" : " or pixels");
+	if (m->input != INPUT_PIXELS && config_is_changed(c, KEY_train_memory_format))
+		return config_error_key(c, KEY_train_memory_format, e, "not used unless input is pixels");
 	if (m->input != INPUT_PATCHES)
 		return ST_OK;
 	if (m->image_size % m->patch_size != 0)

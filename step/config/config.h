@@ -50,6 +50,7 @@ enum compression { COMPRESS_NONE, COMPRESS_BF16, COMPRESS_FP16, COMPRESS_COUNT }
 enum count_ends { ENDS_AUTO, ENDS_NONE, ENDS_EMBEDDING, ENDS_HEAD, ENDS_BOTH, ENDS_COUNT };
 enum context_kind { CTX_RING, CTX_ALL_GATHER, CTX_ALL_TO_ALL, CTX_COUNT };
 /* What the router's gates multiply: experts' results, or the activation between their products (step/builder/moe.c). */
+enum memory_format { FORMAT_AUTO, FORMAT_CHANNELS_FIRST, FORMAT_CHANNELS_LAST, FORMAT_COUNT };
 enum expert_gates { GATES_AUTO, GATES_RESULT, GATES_ACTIVATION, GATES_COUNT };
 /* How tokens travel to their experts: each copy by itself; or once to each host, and there on to its experts. */
 enum expert_dispatch { DISPATCH_ALL_TO_ALL, DISPATCH_ONCE_A_HOST, DISPATCH_COUNT };
@@ -94,7 +95,8 @@ struct train {
 	                             param_dtype */
 	enum offload offload;
 	bool fused, cuda_graph;
-	bool launch_blocking; /* the host thread waits for each launch (CUDA_LAUNCH_BLOCKING=1) */
+	enum memory_format memory_format; /* of images between convolutions; AUTO: the stack's */
+	bool launch_blocking;             /* the host thread waits for each launch (CUDA_LAUNCH_BLOCKING=1) */
 	enum expert_gates expert_gates;
 	enum dtype act_input_dtype; /* in which a block keeps its activations' inputs: DT_FP8, or DT_COUNT: as they are
 	                             */

@@ -161,6 +161,7 @@ struct config_key {
 	X(train, lora_base, WORD(lora_base), AT(train.lora_base), "none", EVERY) \
 	X(train, freeze, WORD(freeze), AT(model.freeze), "none", EVERY) \
 	X(train, fused, BOOL, AT(train.fused), "true", EVERY) \
+	X(train, memory_format, WORD(memory_format), AT(train.memory_format), "auto", EVERY) \
 	X(train, cuda_graph, BOOL, AT(train.cuda_graph), "false", EVERY) \
 	X(train, launch_blocking, BOOL, AT(train.launch_blocking), "false", EVERY) \
 	X(train, expert_loop, BOOL, AT(train.expert_loop), "false", EVERY) \

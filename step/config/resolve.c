@@ -277,6 +277,8 @@ static void resolve_autos(struct config *c)
 	struct parallel *p = &c->parallel;
 	if (c->train.expert_gates != GATES_AUTO)
 		c->stack.gates_activation = c->train.expert_gates == GATES_ACTIVATION;
+	if (c->train.memory_format != FORMAT_AUTO)
+		c->stack.channels_first = c->train.memory_format == FORMAT_CHANNELS_FIRST;
 	if (c->train.attention_kernel != KERNEL_AUTO)
 		c->stack.attention_kernel = c->train.attention_kernel;
 	if (c->train.recompute == REC_NONE)

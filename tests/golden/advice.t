@@ -47,10 +47,10 @@ fp32 on a GPU with Tensor Cores, an odd vocabulary, naive attention, kernels one
     Changes that shorten the step, each alone; symptom: a format without the fast matrix units (20 changes tried)
                             saves  of the step  tuning stage  with
     ---------------------------------------------------------------------------------------
-      16-bit products      505 ms       77.6 %  1 format      --set train.dtype=bf16
-      tf32 products        417 ms       64.1 %  1 format      --set train.dtype=tf32
-      flash attention     44.3 ms        6.8 %  3 fuse        --set train.attention=flash
-      the compiled stack  34.3 ms        5.3 %  3 fuse        --set train.stack=pytorch-ddp
+      16-bit products      509 ms       80.7 %  1 format      --set train.dtype=bf16
+      tf32 products        417 ms       66.2 %  1 format      --set train.dtype=tf32
+      flash attention     45.4 ms        7.2 %  3 fuse        --set train.attention=flash
+      the compiled stack  13.7 ms        2.2 %  3 fuse        --set train.stack=pytorch-ddp
     Changes that shorten the step, each alone; symptom: compute-bound (18 changes tried)
                                           saves  of the step  tuning stage   with
     -------------------------------------------------------------------------------------------------------------------------------------

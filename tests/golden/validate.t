@@ -192,7 +192,7 @@ A row on several hosts whose network has no rate takes the vendor's usual one: i
     {} assumed same wide
     {'interconnect_inter': '8x200Gbps IB'} named same narrower
     {'fabric': 'tcp'} assumed slower wide
-    {'nics': '4x100Gbps'} named slower wide
+    {'nics': '4x100Gbps'} named slower narrower
     {'n_gpus': '8', 'dp': '8', 'global_batch_seqs': '8'} None faster wide
     {'fabric': 'infiniban'} synthetic line, word 4 'fabric:infiniban': unknown fabric 'infiniban' (nearest: infiniband)
     {'param_dtype': 'bf16'} assumed faster narrower

@@ -68,6 +68,63 @@ static void test_roofline(void)
 	CU_ASSERT_EQUAL(cost(&m, gemm(DT_BF16, 64, 64, 64)).bound, BOUND_LATENCY); /* shorter than its launch */
 }
 
+/* Counted operators have their kernels' bytes in place of elementwise_passes. */
+static void test_operators(void)
+{
+	mesh(1, 1);
+	struct machine m = gpu();
+	struct stack *s = &program.config.stack;
+	const double element = 65536 * 4096.0 / 1.8e12, score = 8 * 16 * 1024.0 * 1024 / 1.8e12;
+	struct op norm = {.kind = OP_NORM, .dtype = DT_BF16, .out_dtype = DT_BF16, .matrix = {65536, 4096}}, rms = norm,
+		  add = norm,
+		  softmax = {.kind = OP_ATTN_SOFTMAX,
+			  .dtype = DT_BF16,
+			  .out_dtype = DT_BF16,
+			  .attn = {8, 16, 16, 1024, 64}};
+	add.kind = OP_ADD;
+	rms.flags = OP_RMS;
+	s->elementwise_passes = 3;
+	s->operators.counted = true;
+	s->operators.of[OPERATOR_LAYER_NORM][false] = (struct accesses){2, 0};
+	s->operators.of[OPERATOR_LAYER_NORM][true] = (struct accesses){1, 3};
+	s->operators.of[OPERATOR_RMS_NORM][false] = (struct accesses){4, 7};
+	s->operators.of[OPERATOR_RESIDUAL][false] = (struct accesses){3, 0};
+	s->operators.of[OPERATOR_SOFTMAX][true] = (struct accesses){2, 4};
+	s->operators.of[OPERATOR_SOFTMAX_FP16][true] = (struct accesses){2, 2};
+	s->operators.of[OPERATOR_SCALE][true] = (struct accesses){2, 0};
+	s->operators.of[OPERATOR_MASK][true] = (struct accesses){4, 0};
+	NEAR(cost(&m, norm).alone_s, KERNEL_S + 4 * element);
+	NEAR(cost(&m, rms).alone_s, KERNEL_S + (8 + 28) * element);
+	NEAR(cost(&m, add).alone_s, KERNEL_S + 6 * element);
+	add.adapter = 1; /* stands for scaling and dropout, too: its passes over what is counted */
+	NEAR(cost(&m, add).alone_s, KERNEL_S + 3 * (op_read_B(&add) + op_write_B(&add)) / 1.8e12);
+	s->autocast = true;
+	NEAR(cost(&m, norm).alone_s, KERNEL_S + (2 + 12) * element);
+	NEAR(cost(&m, softmax).alone_s, KERNEL_S + (4 + 16 + 4) * score);
+	softmax.dtype = softmax.out_dtype = DT_FP16;
+	softmax.flags = OP_CAUSAL;
+	NEAR(cost(&m, softmax).alone_s, KERNEL_S + (4 + 8 + 4 + 8) * score);
+	*s = stack_default();
+}
+
+/* Images of 112 x 112 and 56 x 56 pixels, 256 channels of 2 bytes, read and written once more each, but not in fp32. */
+static void test_memory_format(void)
+{
+	mesh(1, 1);
+	struct machine m = gpu();
+	struct op conv = {.kind = OP_CONV,
+		.dtype = DT_BF16,
+		.out_dtype = DT_BF16,
+		.conv = {64, 112, 256, 256, 3, 2, 0}};
+	const double last_s = cost(&m, conv).alone_s, moved_B = 2 * 2 * 64 * 256.0 * (112 * 112 + 56 * 56);
+	program.config.stack.channels_first = true;
+	NEAR(cost(&m, conv).alone_s, last_s + moved_B / 1.8e12);
+	conv.dtype = conv.out_dtype = DT_FP32;
+	const double wide_s = cost(&m, conv).alone_s;
+	program.config.stack.channels_first = false;
+	NEAR(cost(&m, conv).alone_s, wide_s);
+}
+
 /* Small and odd shapes pay for whole tiles, split k and alignment. Of shapes whose rows are whole 16 bytes, the larger
  * is never the faster. */
 static void test_shapes_of_products(void)
@@ -615,8 +672,8 @@ static void test_expert_calls(void)
 UNIT_MAIN("cost", {"experts one by one", test_expert_loop}, {"experts called one by one", test_expert_calls},
 	{"launches that are waited for", test_launch_blocking}, {"scales of fp8 copies", test_dynamic_scales},
 	{"gathered weights copied back", test_copies_gathered}, {"adapters' units", test_adapter_units},
-	{"grouped products", test_grouped_products}, {"roofline", test_roofline},
-	{"shapes of products", test_shapes_of_products},
+	{"grouped products", test_grouped_products}, {"roofline", test_roofline}, {"counted operators", test_operators},
+	{"images by channels", test_memory_format}, {"shapes of products", test_shapes_of_products},
 	{"sums of gradients by kernels of their own", test_adds_gradients},
 	{"gradients through buckets", test_copies_gradients}, {"products of one repeated token", test_repeated_data},
 	{"a share of one format", test_share_of_a_format},

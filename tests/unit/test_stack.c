@@ -81,6 +81,12 @@ static void test_wrong(void)
 		{"fitted_on: {gpu: [h100-sxm]}\n", "s.yaml:1:13: fitted_on: gpu is not known (nearest: gpus)"},
 		{"fitted_on: {gpus: h100-sxm}\n", "s.yaml:1:19: fitted_on.gpus: expected a list"},
 		{"fitted_on: {formats: [bf17]}\n", "s.yaml:1:23: formats: \"bf17\" is not known (nearest: bf16)"},
+		{"operators: [a]\n", "s.yaml:1:12: operators: expected a mapping"},
+		{"operators:\n  rms_norms: {value: [1, 0, 1, 0], source: x}\n",
+			"s.yaml:2:3: rms_norms: unknown operator (nearest: rms_norm)"},
+		{"operators:\n  bias: {value: [1, 0], source: x}\n", "s.yaml:2:17: bias: expected a list of 4 numbers"},
+		{"operators:\n  bias: {value: [0, 0, 0, 0], source: x}\n",
+			"s.yaml:2:3: operators: 'layer_norm' is missing"},
 		{"compiled_twin: [a]\n", "s.yaml:1:16: compiled_twin: expected a text, got a list"},
 	};
 	struct stack s;
@@ -105,6 +111,11 @@ static void test_family(void)
 	CU_ASSERT_EQUAL(c.stack.attention_kernel, KERNEL_FA1);
 	CU_ASSERT_TRUE(c.stack.elementwise_passes > 1 && c.stack.logit_B > 0 && c.stack.overlap_tax > 0);
 	CU_ASSERT_TRUE(c.stack.interval > 0 && c.stack.family);
+	CU_ASSERT_FALSE(c.stack.operators.counted); /* passes of its own */
+	static const char eager[] = "model: {preset: gpt2-124m}\ntrain: {stack: pytorch-ddp-eager}\n";
+	CU_ASSERT_EQUAL_FATAL(config_parse(eager, strlen(eager), "c.yaml", NULL, 0, &c, &error), ST_OK);
+	CU_ASSERT_TRUE(c.stack.operators.counted && c.stack.channels_first);
+	CU_ASSERT_EQUAL(c.stack.operators.of[OPERATOR_LAYER_NORM][false].operand, 2);
 }
 
 /* Compiled and eager PyTorch differ in what crosses memory; plain Megatron-LM hides none of tensor parallelism,

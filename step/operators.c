@@ -1,0 +1,136 @@
+#include "step/operators.h"
+
+#include "base/array.h"
+#include "base/sourced.h"
+#include "base/suggest.h"
+#include "step/op.h"
+#include "step/stack.h"
+
+/* ---- reading ---- */
+
+#define OPERATOR_NAME(id, name) #name,
+static const char *const names[] = {"", OPERATORS(OPERATOR_NAME)};
+
+const char *operator_name(enum operator_kind k) { return names[k]; }
+
+#define NUMBERS 4
+static enum status read_one(const struct ynode *n, struct accesses out[2], struct error *e)
+{
+	struct sourced entry;
+	double number[NUMBERS];
+	enum status st = sourced_read(n, &entry, e);
+	if (st)
+		return st;
+	if (entry.value->kind != Y_SEQ || entry.value->n != NUMBERS)
+		return ynode_error(entry.value, e, "%s: expected a list of %d numbers", n->key, NUMBERS);
+	for (size_t i = 0; i < NUMBERS && !st; i++)
+		st = ynode_quantity_with_unit(entry.value->child[i], UNIT_NONE, 0, 1000, &number[i], e);
+	if (!st) {
+		out[false] = (struct accesses){number[0], number[1]};
+		out[true] = (struct accesses){number[2], number[3]};
+	}
+	return st;
+}
+
+enum status operators_read(const struct ynode *map, struct operators *out, struct error *e)
+{
+	enum status st = ST_OK;
+	if (map->kind != Y_MAP)
+		return ynode_error(map, e, "%s: expected a mapping", map->key);
+	for (size_t i = 0; i < map->n && !st; i++) {
+		const struct ynode *n = map->child[i];
+		const size_t k = suggest_find(n->key, names, COUNT(names));
+		st = k < COUNT(names) ? read_one(n, out->of[k], e)
+		                      : ynode_error_key(n, e, "%s: unknown operator%s", n->key,
+						suggest(n->key, names + 1, COUNT(names) - 1, NULL).text);
+	}
+	for (size_t k = 1; k < COUNT(names) && !st; k++)
+		if (!ynode_get(map, names[k]))
+			st = ynode_error(map, e, "%s: '%s' is missing", map->key, names[k]);
+	out->counted = !st;
+	return st;
+}
+
+/* ---- which operator an op is ---- */
+
+/* OPERATOR_NONE: kinds that nobody counted. */
+static const uint8_t operator_of_kind[OP_KIND_COUNT] = {
+	[OP_NORM] = OPERATOR_LAYER_NORM,
+	[OP_NORM_GRAD] = OPERATOR_LAYER_NORM_GRAD,
+	[OP_QK_NORM] = OPERATOR_RMS_NORM,
+	[OP_QK_NORM_GRAD] = OPERATOR_RMS_NORM_GRAD,
+	[OP_ADD] = OPERATOR_RESIDUAL,
+	[OP_BIAS] = OPERATOR_BIAS,
+	[OP_BIAS_GRAD] = OPERATOR_BIAS_GRAD,
+	[OP_ACT] = OPERATOR_ACTIVATION,
+	[OP_ACT_GRAD] = OPERATOR_ACTIVATION_GRAD,
+	[OP_GATE_ACT] = OPERATOR_ACTIVATION,
+	[OP_GATE_MUL] = OPERATOR_GATE,
+	[OP_ROPE] = OPERATOR_ROTARY,
+	[OP_MODULATE] = OPERATOR_MODULATION,
+	[OP_MODULATE_GRAD] = OPERATOR_MODULATION_GRAD,
+	[OP_GATED_ADD] = OPERATOR_GATED_RESIDUAL,
+	[OP_GATED_ADD_GRAD] = OPERATOR_GATED_RESIDUAL_GRAD,
+	[OP_ATTN_SOFTMAX] = OPERATOR_SOFTMAX,
+	[OP_ATTN_SOFTMAX_GRAD] = OPERATOR_SOFTMAX_GRAD,
+};
+
+/* Kernels of images, and the sum of an adapter, whose scaling and dropout it stands for, are not counted here. */
+static enum operator_kind operator_of(const struct op *op)
+{
+	const enum operator_kind k = operator_of_kind[op->kind];
+	if (op->images || op->adapter)
+		return OPERATOR_NONE;
+	if (op->kind == OP_NORM && op->flags & OP_RMS)
+		return OPERATOR_RMS_NORM;
+	if (op->kind == OP_NORM_GRAD && op->flags & OP_RMS)
+		return OPERATOR_RMS_NORM_GRAD;
+	if (op->kind == OP_ROPE && op->flags & OP_INVERSE)
+		return OPERATOR_ROTARY_GRAD;
+	if (op->kind == OP_ACT_GRAD && op_is_gated(op))
+		return OPERATOR_GATE_GRAD;
+	if (op->kind == OP_ATTN_SOFTMAX && op->dtype == DT_FP16)
+		return OPERATOR_SOFTMAX_FP16;
+	if (op->kind == OP_ATTN_SOFTMAX_GRAD && op->dtype == DT_FP16)
+		return OPERATOR_SOFTMAX_FP16_GRAD;
+	return k;
+}
+
+/* ---- its bytes ---- */
+
+static double elements_of(const struct op *op)
+{
+	const struct op_attn *a = &op->attn;
+	const double rows = (double)a->batch * (double)a->seq;
+	switch (op->kind) {
+	case OP_QK_NORM:
+	case OP_QK_NORM_GRAD: return rows * (double)(a->heads + a->kv_heads) * (double)a->head_dim;
+	case OP_ROPE:
+		return rows * (double)(a->heads + a->kv_heads) * (double)(a->rotated > 0 ? a->rotated : a->head_dim);
+	case OP_ATTN_SOFTMAX:
+	case OP_ATTN_SOFTMAX_GRAD: return rows * (double)a->heads * (double)op_keys(op);
+	case OP_MODULATE:
+	case OP_MODULATE_GRAD:
+	case OP_GATED_ADD:
+	case OP_GATED_ADD_GRAD:
+		return (double)op->modulate.batch * (double)op->modulate.seq * (double)op->modulate.cols;
+	default: return (double)op->matrix.rows * (double)op->matrix.cols;
+	}
+}
+
+double operators_B(const struct op *op, const struct stack *s)
+{
+	const enum operator_kind k = s->operators.counted ? operator_of(op) : OPERATOR_NONE;
+	if (k == OPERATOR_NONE)
+		return -1;
+	struct accesses sum = s->operators.of[k][s->autocast];
+	const bool scores = op->kind == OP_ATTN_SOFTMAX || op->kind == OP_ATTN_SOFTMAX_GRAD;
+	const enum operator_kind further[] = {scores ? OPERATOR_SCALE : OPERATOR_NONE,
+		scores && op->flags & OP_CAUSAL ? OPERATOR_MASK : OPERATOR_NONE,
+		op->flags & OP_DX_ACCUMULATE ? OPERATOR_RESIDUAL : OPERATOR_NONE};
+	for (size_t i = 0; i < COUNT(further); i++) {
+		sum.operand += s->operators.of[further[i]][s->autocast].operand;
+		sum.fp32 += s->operators.of[further[i]][s->autocast].fp32;
+	}
+	return elements_of(op) * (sum.operand * dtype_bytes((enum dtype)op->dtype) + sum.fp32 * dtype_bytes(DT_FP32));
+}

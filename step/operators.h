@@ -1,0 +1,66 @@
+/* Traffic of PyTorch's operators where nothing fuses them, counted kernel by kernel: how often their kernels read or
+ * write each element, in the operands' format and in fp32. A family of stacks counts them (configs/families, mapping
+ * `operators`); a stack with elementwise_passes of its own has that number for all ops instead.
+ */
+#ifndef STEPSIM_STEP_OPERATORS_H
+#define STEPSIM_STEP_OPERATORS_H
+
+#include <stdbool.h>
+
+#include "base/yaml.h"
+
+/* X(id, name). Those with _grad are what autograd runs for the one before. */
+#define OPERATORS(X) \
+	X(LAYER_NORM, layer_norm) \
+	X(LAYER_NORM_GRAD, layer_norm_grad) \
+	X(RMS_NORM, rms_norm) \
+	X(RMS_NORM_GRAD, rms_norm_grad) \
+	X(RESIDUAL, residual) /* a sum with the residual stream, or with its gradient */ \
+	X(BIAS, bias) \
+	X(BIAS_GRAD, bias_grad) \
+	X(ACTIVATION, activation) \
+	X(ACTIVATION_GRAD, activation_grad) \
+	X(GATE, gate) /* the activation times the other half */ \
+	X(GATE_GRAD, gate_grad) \
+	X(ROTARY, rotary) \
+	X(ROTARY_GRAD, rotary_grad) \
+	X(MODULATION, modulation) /* a norm without weights, scaled and shifted by a sequence's own numbers */ \
+	X(MODULATION_GRAD, modulation_grad) \
+	X(GATED_RESIDUAL, gated_residual) \
+	X(GATED_RESIDUAL_GRAD, gated_residual_grad) \
+	/* of stored scores; fp16 and others have kernels of their own under autocast */ \
+	X(SOFTMAX, softmax) \
+	X(SOFTMAX_GRAD, softmax_grad) \
+	X(SOFTMAX_FP16, softmax_fp16) \
+	X(SOFTMAX_FP16_GRAD, softmax_fp16_grad) \
+	X(SCALE, scale) /* of scores, and the same of their gradients; as the next */ \
+	X(MASK, mask)
+
+#define OPERATOR_ID(id, name) OPERATOR_##id,
+enum operator_kind { OPERATOR_NONE, OPERATORS(OPERATOR_ID) OPERATOR_COUNT };
+#undef OPERATOR_ID
+
+/* Reads or writes of an element. */
+struct accesses {
+	double operand, fp32;
+};
+
+struct operators {
+	bool counted;                          /* false: nobody counted them */
+	struct accesses of[OPERATOR_COUNT][2]; /* without autocast, under it */
+};
+
+/* "layer_norm"; k above OPERATOR_NONE. */
+const char *operator_name(enum operator_kind k);
+
+struct op;
+struct stack;
+
+/* Reads a mapping of all operators, {name: {value: [operand, fp32, operand, fp32], source}}: without autocast, then
+ * under it. ST_INPUT with position: an unknown or missing name, other than four numbers. */
+enum status operators_read(const struct ynode *map, struct operators *out, struct error *e);
+
+/* Returns the bytes that the kernels of an op move; below 0 where its kind, or its stack, is not counted. */
+double operators_B(const struct op *op, const struct stack *s);
+
+#endif
