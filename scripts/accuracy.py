@@ -228,7 +228,7 @@ made with their errors in view:
 - XLA: which stack's time of a step it takes, what its collectives cost on GPUs and TPUs;
 - Megatron: which stack's host time of an op it and eager PyTorch take, gradients and losses of
   NVIDIA's recipes, formats of gradients under Megatron-Core, softmax of NeMo's vision transformers,
-  GPT-NeoX's traffic, which stack Primus is;
+  GPT-NeoX's traffic, which stack Primus is, that mixtures have no single queue of kernels;
 - experts: DeepEP's exchanges, launches of their products;
 - rows: what their authors' files say of 71 that were described otherwise; layers of LiBai's stages;
   cuDNN's attention in TRL's runs; windows in place of packed documents (prime-rl, torchtune);
@@ -359,13 +359,18 @@ these limits again.
 | all-gather of 32 to 512 MiB on ten full H100 hosts | 15 to 40 %% too fast |
 | nanotron's pipelines that stall | see below |
 
-On JUPITER 32B takes half a second a step more than predicted, on 256 hosts as on 1,024. Before
-Blackwell Megatron wants `CUDA_DEVICE_MAX_CONNECTIONS=1` for tensor and context ranks, and users
-report that gradients and weights then overlap nothing (NVIDIA/Megatron-LM issues 827 and 1468).
-With all kernels in one queue, each begun before the next, 9 of 18 sources on Megatron were better:
-OpenEuroLLM 12 in place of 14 %% off, Nemotron-4 15B 15 in place of 25, MLPerf 3.1 0.4 in place of
-4.0. 9 were worse, MoE Parallel Folding most: 18 in place of 10. Left out: Megatron does not issue
-gathers in the order that the program has.
+Before Blackwell Megatron wants `CUDA_DEVICE_MAX_CONNECTIONS=1` for tensor and context ranks. All
+kernels stand in one queue then, each begun before the next, and weights are gathered one bucket
+ahead. With both, 8 sources are better and 4 worse: OpenEuroLLM 13 in place of 14 %% off, Nemotron-4
+15B 18 in place of 25, MLPerf 3.1 2 in place of 4, NeMo's docs (fitted) 3.4 in place of 3.7, TWIST 5
+in place of 3. Mixtures are left out, as experts' gradients are reduced on a stream of their own:
+with them MoE Parallel Folding was 11 in place of 10 %% off.
+
+That the host thread waits for the counts of experts' rows made 7 sources better and 5 worse:
+MegaScale-MoE 25 in place of 29 %% off, Megatron Bridge's mixtures 17 in place of 18. Two counted
+costs were left out. Padding experts' rows in fp8 (Transformer Engine's fp8_padding.py) made two
+sources better and two worse. That a stage computes nothing while it sends (Megatron's
+p2p_communication.py) made 11 better and 8 worse, by 0.02 points on the mean.
 
 The Lucie runs launch each kernel only when the one before has ended (`train.launch_blocking`).
 About 1 to 3 s a step are missing on several hosts. A quarter of the network's rate would give that,
@@ -415,8 +420,9 @@ Experts in bf16 on GB200 and GB300 are within 7 %%, those in mxfp8 are not. Smal
 (768 to 2,048 wide) may reach less of mxfp8's rate than large ones. No published product says so.
 
 Megatron Bridge's gpt-oss takes 2 to 6 ms a layer and sequence more than predicted, on H100 and on
-GB300. That is the time of 14 to 20 GB of memory traffic. NeMo Automodel's gpt-oss does not, and the
-recipes do not explain it.
+GB300. That is the time of 14 to 20 GB of memory traffic. NeMo Automodel's gpt-oss does not. 5 to 6
+GB of it are Megatron's: experts' biases times gates in fp32 (experts.py, `_apply_bias`: 68 B an
+element), clamps and a `cat` before the activation (fused_bias_geglu.py). They are not modelled.
 
 With full recomputation MegaScale-MoE's ten runs would be 3 to 15 %% too fast, at each size. Its
 paper does not say so. The runs of MoE Parallel Folding with 2 tensor ranks an expert over two hosts

@@ -173,8 +173,13 @@ struct stack {
 	                              but for delayed scaling (megatron/core/transformer/attention.py:
 	                              set_save_original_input of linear_proj) */
 	bool moments_as_weights;   /* without master weights the moments have the weights' format, not fp32 */
-	bool expert_calls; /* the products of a layer's experts run at once, but the host thread calls each by itself
-	                      (Transformer Engine's GroupedLinear: cuBLAS on several streams) */
+	bool expert_calls;  /* the products of a layer's experts run at once, but the host thread calls each by itself
+	                       (Transformer Engine's GroupedLinear: cuBLAS on several streams) */
+	bool expert_counts; /* without a capacity factor the host thread waits in each forward pass of a layer of
+	                       experts until the device has counted their rows: it needs their numbers to exchange them
+	                     */
+	bool one_queue; /* tensor and context ranks, before Blackwell, without FSDP and experts: all kernels of a GPU
+	                   stand in one queue, each begun before the next (CUDA_DEVICE_MAX_CONNECTIONS=1) */
 };
 
 #undef STACK_FIELD

@@ -37,6 +37,7 @@ allowed = {
     ('nccl_group.c', '80'): 'compute capability of Ampere',
     ('nccl_group.c', '90'): 'compute capability of Hopper',
     ('nccl_group.c', '100'): 'compute capability of Blackwell',
+    ('predict.c', '100'): 'compute capability of Blackwell',
     ('nccl_tuner.c', '64'): 'bytes of the first column of tree_factor',
     ('price.c', '0x9e3779b97f4a7c15'): 'factor of a hash',
     ('price.c', '29'): 'shift of a hash',

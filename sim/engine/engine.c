@@ -73,6 +73,7 @@ struct engine {
 	size_t ended;
 	struct slot *slots;  /* actors x ENGINE_LANES */
 	struct lanes *lanes; /* by actor */
+	uint32_t *queue;     /* by actor: the first queued task that has not started, NONE */
 	struct task_state *state;
 	struct join *joins;
 	struct due *heap; /* of due slots */
@@ -198,10 +199,21 @@ static void begin_moving(struct engine *g, uint32_t leader, int64_t alone_ps)
 	}
 }
 
+static uint32_t first_queued(const struct engine *g, size_t from, uint32_t actor)
+{
+	while (from < g->n && g->tasks[from].actor == actor && !g->tasks[from].queued)
+		from++;
+	return from < g->n && g->tasks[from].actor == actor ? (uint32_t)from : NONE;
+}
+
 static void start(struct engine *g, uint32_t slot)
 {
 	struct slot *s = &g->slots[slot];
 	const struct task *t = &g->tasks[s->task];
+	if (t->queued) {
+		g->queue[t->actor] = first_queued(g, s->task + (size_t)1, t->actor);
+		mark_changed(g, t->actor);
+	}
 	g->times[s->task].start_ps = g->now_ps;
 	s->next_member = NONE;
 	s->leader = slot;
@@ -274,6 +286,8 @@ static void advance(struct engine *g, uint32_t actor)
 		if (s->awaits != NONE && !g->state[s->awaits].released)
 			continue;
 		const struct task *t = &g->tasks[s->task];
+		if (t->queued && g->queue[actor] != s->task)
+			continue;
 		while (s->deps_ended < t->n_dep && g->state[g->deps[t->dep0 + s->deps_ended]].released)
 			s->deps_ended++;
 		if (s->deps_ended < t->n_dep) {
@@ -287,6 +301,8 @@ static void advance(struct engine *g, uint32_t actor)
 		                          (held_by != NONE ? g->times[held_by].end_ps : 0);
 		if (issued_ps <= g->now_ps) {
 			start(g, i);
+			if (t->queued) /* the next of the queue may be of any lane */
+				blocked = g->lanes[actor].in[SLOT_BLOCKED];
 		} else {
 			set_state(g, i, SLOT_ISSUING);
 			schedule(g, i, issued_ps);
@@ -426,7 +442,8 @@ static enum status set_up(struct engine *g, struct error *e)
 	g->lists = calloc(3 * slots, sizeof *g->lists);
 	g->is_changed = calloc(slots, sizeof *g->is_changed);
 	g->lanes = calloc(slots, sizeof *g->lanes);
-	if (!g->lanes || !g->slots || !g->state || !g->joins || !g->heap || !g->lists || !g->is_changed)
+	g->queue = calloc(slots, sizeof *g->queue);
+	if (!g->queue || !g->lanes || !g->slots || !g->state || !g->joins || !g->heap || !g->lists || !g->is_changed)
 		return error_nomem(e, "engine");
 	g->due = g->lists;
 	g->changed = g->due + slots;
@@ -437,6 +454,8 @@ static enum status set_up(struct engine *g, struct error *e)
 			return ST_RUN;
 		const struct task *t = &g->tasks[i];
 		bool first = i == 0 || t[-1].actor != t->actor;
+		if (first)
+			g->queue[t->actor] = first_queued(g, i, t->actor);
 		const bool held = !first && t[-1].holds;
 		g->state[i].held_by = first ? NONE : held ? (uint32_t)i - 1 : g->state[i - 1].held_by;
 		g->state[i].issued_ps = (first || held ? 0 : g->state[i - 1].issued_ps) + t->issue_ps;
@@ -491,5 +510,6 @@ out:
 	free(g.lists);
 	free(g.is_changed);
 	free(g.lanes);
+	free(g.queue);
 	return st;
 }

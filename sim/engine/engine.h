@@ -5,6 +5,9 @@
  * thread (`holds`) must have ended before the tasks behind it are issued. An actor's first task may have a negative
  * issue_ps: the host thread runs so far ahead of the device.
  *
+ * Queue. A task that is `queued` starts only when all queued tasks that its actor was issued before have started: they
+ * stand in one queue of the device, whose head holds up all behind it (CUDA_DEVICE_MAX_CONNECTIONS=1).
+ *
  * Tail. A task that depends on one with a tail starts when no more of that is left than the tail. The tail moves on
  * beside it and keeps the lane (sim/engine/tile_overlap.h).
  *
@@ -39,6 +42,7 @@ struct task {
 	uint32_t actor;
 	uint8_t lane;
 	bool holds;
+	bool queued;
 	int64_t alone_ps, issue_ps, tail_ps; /* tail_ps: part of alone_ps; 0 for a task with a join */
 	int32_t join;                        /* -1: none; else below the number of tasks */
 	uint32_t dep0, n_dep;                /* in deps[]: indices in tasks[] of earlier tasks of the same actor */

@@ -139,10 +139,30 @@ static struct price_ps price_ps_of(const struct op_cost *c, double slowdown, dou
 		ps(c->issue_s), ps(c->tile_overlap_s * slowdown)};
 }
 
+/* True where all kernels of a GPU stand in one queue. Before compute capability 10.0 Megatron wants
+ * CUDA_DEVICE_MAX_CONNECTIONS=1 for tensor and context ranks, but more for FSDP (megatron/training/arguments.py,
+ * validate_args). Gradients of experts are reduced on a stream of their own, which LANE_COMM does not show: models with
+ * experts are left out. */
+static bool has_one_queue(const struct program *p, const struct rates *r)
+{
+	const struct parallel *l = &p->config.parallel;
+	return p->config.stack.one_queue && (l->tensor > 1 || l->context > 1) && p->config.model.experts == 0 &&
+	       !strategy_has(l->strategy, STRATEGY_CUTS_WEIGHTS) && !r->is_host && r->compute_capability > 0 &&
+	       r->compute_capability < 100;
+}
+
+/* Messages are left out: a receive is posted early here, and the one before it may not have come. */
+static bool stands_in_queue(const struct op *op)
+{
+	return op->lane == LANE_COMPUTE || op->lane == LANE_COMM || op->lane == LANE_REPLICA_COMM ||
+	       op->lane == LANE_MODEL_COMM;
+}
+
 /* `slowdown` (stragglers_slowdown) lengthens all work of the device, `slow` its compute lane. Fills tile_overlap_ps
  * too, one entry an op of the role: the time beside products, 0 for most ops. */
 static enum status fill_tasks(const struct role *role, const struct prices *prices, double slowdown, double slow,
-	int64_t *tile_overlap_ps, uint32_t actor, size_t first_dep, struct task *tasks, uint32_t *deps, struct error *e)
+	bool one_queue, int64_t *tile_overlap_ps, uint32_t actor, size_t first_dep, struct task *tasks, uint32_t *deps,
+	struct error *e)
 {
 	const size_t first_task = prices->first_op[actor];
 	struct price_ps *all = malloc((prices->different.n + 1) * sizeof *all);
@@ -161,6 +181,7 @@ static enum status fill_tasks(const struct role *role, const struct prices *pric
 			.actor = actor,
 			.lane = op->lane,
 			.holds = c->holds,
+			.queued = one_queue && stands_in_queue(op),
 			.alone_ps = (op_on_host(op)                    ? x->on_host
 					    : op->lane == LANE_COMPUTE ? x->on_compute
 								       : x->on_device) -
@@ -331,13 +352,14 @@ static enum status simulate(const struct program *p, const struct rates *rates, 
 	uint32_t *deps = malloc((n_deps + 1) * sizeof *deps);
 	int64_t *tile_overlap_ps = malloc((n + 1) * sizeof *tile_overlap_ps);
 	const double slowdown = stragglers_slowdown(rates->machine, rates->nodes);
+	const bool one_queue = has_one_queue(p, rates);
 	if (!tasks || !times || !deps || !tile_overlap_ps || n > INT32_MAX || n_deps > INT32_MAX) {
 		st = error_nomem(e, "simulation");
 		goto out;
 	}
 	for (size_t r = 0, first_dep = 0; r < p->n_roles; first_dep += p->roles[r++].deps.n)
 		if ((st = fill_tasks(&p->roles[r], prices, slowdown, stragglers_role_factor(p, r, rates->machine),
-			     &tile_overlap_ps[first_task[r]], (uint32_t)r, first_dep, tasks, deps, e)))
+			     one_queue, &tile_overlap_ps[first_task[r]], (uint32_t)r, first_dep, tasks, deps, e)))
 			goto out;
 	if (p->config.train.cuda_graph && !rates->is_host) /* launched once a step */
 		start_ahead(first_task, p->n_roles, -ps(rates->launch_s), tasks);

@@ -165,6 +165,14 @@ static void add_units(const struct program *p, const struct op *op, const struct
 							p->mesh.stride[along], factor_B, e);
 }
 
+/* True where the host thread waits until the rows of each expert are counted (struct stack, expert_counts). Slots of a
+ * capacity are known without that. */
+static bool counts_rows(const struct program *p, const struct op *op, const struct rates *r)
+{
+	return op->kind == OP_ROUTE && p->config.stack.expert_counts && p->mesh.size[DIM_EP] > 1 &&
+	       !(p->config.model.capacity_factor > 0) && !p->config.train.cuda_graph && !r->is_host;
+}
+
 static enum status cost_compute(const struct program *p, const struct op *op, const struct rates *r,
 	struct op_cost *out, struct error *e)
 {
@@ -181,6 +189,11 @@ static enum status cost_compute(const struct program *p, const struct op *op, co
 	out->issue_s *= loop;
 	out->alone_s *= loop;
 	out->holds = loop > 1 && (op->flags & OP_TRANS_B); /* forward: rows times a weight's transpose */
+	if (counts_rows(p, op, r)) {                       /* the ranks tell one another their counts */
+		out->holds = true;
+		out->alone_s += collective_time_s(r, COLL_ALL_GATHER, p->mesh.size[DIM_EP], p->mesh.stride[DIM_EP],
+			(double)(op->route.experts * p->mesh.size[DIM_EP]) * dtype_bytes(DT_INT32), e);
+	}
 	const int64_t calls = r->is_host ? 1 : op_calls(op);
 	if (calls > 1 && (double)calls * r->launch_s > out->alone_s) {
 		out->alone_s = (double)calls * r->launch_s;

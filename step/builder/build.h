@@ -123,8 +123,11 @@ double build_elements(const struct builder *b);
 
 /* ---- reduce.c: weights, gradients and their reductions, the optimizer ---- */
 
-/* Gathers the weights that the step before has updated, where the stack gathers them so late. */
+/* Gathers the weights that the step before has updated, where the stack gathers them so late: those of the first two
+ * buckets, and before a block those of its own and of the next bucket (Megatron's forward hooks, finish_param_sync);
+ * NONE: all that are left. */
 void build_gather_ahead(struct builder *b);
+void build_gather_next(struct builder *b, int64_t layer);
 /* Forgets the casts of the last micro-batch and counts the gradients to come. With several stages: once a step. */
 void build_micro_begin(struct builder *b);
 /* Counts the gradients of this backward action, on a stage that shards gradients. */

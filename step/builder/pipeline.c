@@ -248,6 +248,7 @@ static void forward(struct builder *b, const struct action *a)
 		if (l > 0 && l == b->m->encoder_layers)
 			x = decoder_begin(b, x);
 		gather_use_begin(b);
+		build_gather_next(b, l);
 		b->layer = (int32_t)l;
 		memset(acts, 0xff, sizeof *acts); /* NONE */
 		offload_room(b, l >= b->part.first + 2 ? acts_of(b, l - 2) : NULL);
@@ -258,6 +259,7 @@ static void forward(struct builder *b, const struct action *a)
 	}
 	b->now->kept_message = NONE;
 	if (b->part.head) {
+		build_gather_next(b, NONE);
 		head_forward(b, x);
 		mtp_forward(b, x);
 		return;

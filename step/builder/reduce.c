@@ -302,11 +302,26 @@ static void gather_updated(struct builder *b, int32_t i)
 }
 
 /* Gathers in reverse, because buckets hold the parameters from the last to the first. */
+static void gather_down_to(struct builder *b, int32_t bucket)
+{
+	while (b->to_gather > 0 && b->to_gather > bucket)
+		if (b->r->buckets.at[--b->to_gather].shards > 1)
+			gather_updated(b, b->to_gather);
+}
+
 void build_gather_ahead(struct builder *b)
 {
-	for (size_t i = b->r->buckets.n; i-- > 0 && gathers_ahead(b) && optimizer_updates(b->c->train.optimizer);)
-		if (b->r->buckets.at[i].shards > 1)
-			gather_updated(b, (int32_t)i);
+	b->to_gather = gathers_ahead(b) && optimizer_updates(b->c->train.optimizer) ? (int32_t)b->r->buckets.n : 0;
+	gather_down_to(b, b->to_gather - 2);
+}
+
+void build_gather_next(struct builder *b, int64_t layer)
+{
+	int32_t first = b->to_gather;
+	for (size_t i = 0; i < b->r->params.n && b->to_gather > 0; i++)
+		if (b->r->params.at[i].param.layer == layer && b->r->params.at[i].bucket < first)
+			first = b->r->params.at[i].bucket;
+	gather_down_to(b, layer == NONE ? 0 : first - 1);
 }
 
 void gather_bucket(struct builder *b, int32_t i)

@@ -317,7 +317,8 @@ struct builder {
 	struct bucket_state *buckets; /* by bucket */
 	int32_t *cast_now;            /* by parameter: its copy in the compute format for this micro-batch */
 	int32_t next_bucket;          /* the next one to reduce: buckets are reduced in order */
-	int64_t reduced[2];           /* the two latest reductions of transient buckets, latest first */
+	int32_t to_gather;  /* zero1: buckets whose updated weights are still to be gathered, from the last on */
+	int64_t reduced[2]; /* the two latest reductions of transient buckets, latest first */
 
 	int32_t n_units; /* fsdp: buckets of blocks; those of the rest stand behind them */
 	struct unit_uses units;

@@ -71,10 +71,10 @@ A tensor group that crosses from node to node, over fewer NICs than it has GPUs:
     Changes that shorten the step, each alone; symptom: exposed communication (24 changes tried)
                                       saves  of the step  tuning stage   with
     -------------------------------------------------------------------------------------------------------
-      another tensor group           2.32 s       53.5 %  5 communicate  --set parallel.tensor=8
-      overlapped tensor collectives  1.35 s       31.1 %  5 communicate  --set parallel.tensor_overlap=true
-      larger micro-batches           583 ms       13.4 %  3 fuse         --set train.micro_batch=16
-      another number of stages       167 ms        3.8 %  6 pipeline     --set parallel.pipeline=2
+      another tensor group           2.56 s       55.9 %  5 communicate  --set parallel.tensor=8
+      overlapped tensor collectives  1.59 s       34.7 %  5 communicate  --set parallel.tensor_overlap=true
+      larger micro-batches           638 ms       13.9 %  3 fuse         --set train.micro_batch=16
+      another number of stages       144 ms        3.2 %  6 pipeline     --set parallel.pipeline=2
 
 Where nothing fits, single changes with which it does; and where no single one suffices:
 
@@ -121,7 +121,7 @@ Each lever keeps its word when it is given to the command line, to the picosecon
     exposed communication: 7 levers as promised
     compute-bound: 7 levers as promised
     compute-bound: 6 levers as promised
-    pipeline bubble: 5 levers as promised
+    pipeline bubble: 4 levers as promised
     pipeline bubble: 2 levers as promised
     data-starved: 1 levers as promised
     compute-bound: 7 levers as promised
@@ -133,7 +133,7 @@ A large program: within its budget some changes are put together from pieces, an
     Changes that shorten the step, each alone; symptom: compute-bound (19 changes tried, 12 left untried for the program's size (-v tries them))
                                   saves  of the step  tuning stage   with
     -------------------------------------------------------------------------------------------------------------------
-      less recomputation        ~18.4 s       26.4 %  4 fit          --set train.recompute=none
+      less recomputation        ~18.0 s       25.9 %  4 fit          --set train.recompute=none
 
 With -v the rest of it, and what a little of each rate is worth:
 

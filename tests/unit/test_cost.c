@@ -669,11 +669,41 @@ static void test_expert_calls(void)
 	program.config.train.cuda_graph = program.config.stack.expert_calls = false;
 }
 
-UNIT_MAIN("cost", {"experts one by one", test_expert_loop}, {"experts called one by one", test_expert_calls},
-	{"launches that are waited for", test_launch_blocking}, {"scales of fp8 copies", test_dynamic_scales},
-	{"gathered weights copied back", test_copies_gathered}, {"adapters' units", test_adapter_units},
-	{"grouped products", test_grouped_products}, {"roofline", test_roofline}, {"counted operators", test_operators},
-	{"images by channels", test_memory_format}, {"shapes of products", test_shapes_of_products},
+/* With expert_counts the host thread waits for the router of experts on several ranks, which exchange their counts. A
+ * capacity factor fixes the numbers beforehand, and a graph has no host thread. */
+static void test_expert_counts(void)
+{
+	mesh(8, 8);
+	struct machine m = gpu();
+	struct op route = {.kind = OP_ROUTE, .dtype = DT_BF16, .out_dtype = DT_FP32};
+	route.route.rows = 4096;
+	route.route.experts = 64;
+	route.route.choices = 8;
+	route.route.capacity = 512;
+	const struct op_cost before = cost(&m, route);
+	program.config.stack.expert_counts = true;
+	CU_ASSERT_FALSE(before.holds || cost(&m, route).holds); /* experts of one rank */
+	program.mesh.size[DIM_EP] = 8;
+	program.mesh.stride[DIM_EP] = 1;
+	const struct op_cost counted = cost(&m, route);
+	CU_ASSERT_TRUE(counted.holds && counted.alone_s > before.alone_s);
+	CU_ASSERT_FALSE(cost(&m, gemm(DT_BF16, 128, 4096, 4096)).holds);
+	program.config.model.capacity_factor = 1;
+	CU_ASSERT_FALSE(cost(&m, route).holds);
+	NEAR(cost(&m, route).alone_s, before.alone_s);
+	program.config.model.capacity_factor = 0;
+	program.config.train.cuda_graph = true;
+	CU_ASSERT_FALSE(cost(&m, route).holds);
+	program.config.train.cuda_graph = program.config.stack.expert_counts = false;
+	program.mesh.size[DIM_EP] = 1;
+}
+
+UNIT_MAIN("cost", {"counts of experts' rows", test_expert_counts}, {"experts one by one", test_expert_loop},
+	{"experts called one by one", test_expert_calls}, {"launches that are waited for", test_launch_blocking},
+	{"scales of fp8 copies", test_dynamic_scales}, {"gathered weights copied back", test_copies_gathered},
+	{"adapters' units", test_adapter_units}, {"grouped products", test_grouped_products},
+	{"roofline", test_roofline}, {"counted operators", test_operators}, {"images by channels", test_memory_format},
+	{"shapes of products", test_shapes_of_products},
 	{"sums of gradients by kernels of their own", test_adds_gradients},
 	{"gradients through buckets", test_copies_gradients}, {"products of one repeated token", test_repeated_data},
 	{"a share of one format", test_share_of_a_format},

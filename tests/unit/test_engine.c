@@ -100,6 +100,29 @@ static void test_tail(void)
 }
 
 /* The host issues one after the other whatever the lanes do: short kernels wait for it, long ones hide it. */
+/* The second transfer waits for the first, and the queue behind it with it: compute that depends on neither. What is
+ * not queued goes on, and another actor has a queue of its own. */
+static void test_queue(void)
+{
+	struct task t[] = {
+		{.lane = 1, .alone_ps = 10, .queued = true, .join = -1, .use = FREE},
+		{.lane = 1, .alone_ps = 10, .queued = true, .join = -1, .use = FREE},
+		{.lane = 0, .alone_ps = 5, .queued = true, .join = -1, .use = FREE},
+		{.lane = 2, .alone_ps = 5, .join = -1, .use = FREE},
+		{.actor = 1, .lane = 0, .alone_ps = 5, .queued = true, .join = -1, .use = FREE},
+	};
+	CU_ASSERT_EQUAL(run(t, 5, NULL, 2), ST_OK);
+	CU_ASSERT_EQUAL(times[1].start_ps, 10);
+	CU_ASSERT_EQUAL(times[2].start_ps, 10);
+	CU_ASSERT_EQUAL(times[3].start_ps, 0);
+	CU_ASSERT_EQUAL(times[4].start_ps, 0);
+	for (int i = 0; i < 5; i++)
+		t[i].queued = false;
+	CU_ASSERT_EQUAL(run(t, 5, NULL, 2), ST_OK);
+	CU_ASSERT_EQUAL(times[1].start_ps, 10);
+	CU_ASSERT_EQUAL(times[2].start_ps, 0);
+}
+
 static void test_issue(void)
 {
 	struct task t[] = {
@@ -289,11 +312,11 @@ static void test_broken_rules(void)
 #undef REFUSED
 }
 
-UNIT_MAIN("engine", {"no task, no actor", test_nothing}, {"alone exactly alone_ps", test_alone_is_exact},
-	{"a lane is in order", test_lane_is_in_order}, {"dependencies across lanes", test_dependencies},
-	{"a tail beside what depends on it", test_tail}, {"issue by the host", test_issue},
-	{"two share a resource", test_sharing}, {"actors share nothing", test_actors_share_nothing},
-	{"a join waits for its last member", test_join_waits},
+UNIT_MAIN("engine", {"one queue for all lanes", test_queue}, {"no task, no actor", test_nothing},
+	{"alone exactly alone_ps", test_alone_is_exact}, {"a lane is in order", test_lane_is_in_order},
+	{"dependencies across lanes", test_dependencies}, {"a tail beside what depends on it", test_tail},
+	{"issue by the host", test_issue}, {"two share a resource", test_sharing},
+	{"actors share nothing", test_actors_share_nothing}, {"a join waits for its last member", test_join_waits},
 	{"a join moves at its slowest member's rate", test_join_moves_at_the_slowest_rate},
 	{"what is due at one instant is collected first", test_all_that_is_due_is_collected},
 	{"what waits for its join holds compute", test_waiting_holds},
