@@ -42,7 +42,6 @@ allowed = {
     ('price.c', '0x9e3779b97f4a7c15'): 'factor of a hash',
     ('price.c', '29'): 'shift of a hash',
     ('price.c', '256'): 'slots of the smallest table',
-    ('price.c', '4'): 'bytes that fill a key',
     ('rates.c', '4'): 'generation of PCIe',
     ('engine.c', '3'): 'lists in one block of memory',
     ('engine.c', '4'): 'a quarter of the largest number: a clock must not overflow',

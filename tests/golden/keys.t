@@ -9,21 +9,21 @@ Tensor-parallel collectives beside the tiles of products: Megatron's habit (user
     > for overlap in true false; do for stack in megatron-core pytorch-ddp; do
     >   stepsim predict tp.yaml -q --set train.stack=$stack --set parallel.tensor_overlap=$overlap | grep -E 'exposed comm|moving|  overlap'; done; done
     > stepsim predict tp.yaml -q | grep -E 'exposed comm|moving|  overlap'
-      exposed communication        133 ms       11.8 %
-      moving bytes                 598 ms       52.8 %
-      overlap                      77.7 %
+      exposed communication        151 ms       13.3 %
+      moving bytes                 562 ms       49.7 %
+      overlap                      73.2 %
       exposed communication       36.2 ms        3.6 %
       moving bytes                 608 ms       61.2 %
       overlap                      94.0 %
-      exposed communication        410 ms       31.8 %
-      moving bytes                 617 ms       47.8 %
-      overlap                      33.6 %
+      exposed communication        438 ms       33.2 %
+      moving bytes                 617 ms       46.8 %
+      overlap                      29.0 %
       exposed communication        378 ms       26.7 %
       moving bytes                 617 ms       43.6 %
       overlap                      38.8 %
-      exposed communication        133 ms       11.8 %
-      moving bytes                 598 ms       52.8 %
-      overlap                      77.7 %
+      exposed communication        151 ms       13.3 %
+      moving bytes                 562 ms       49.7 %
+      overlap                      73.2 %
 Slow ranks: the step is the slowest one's. Failures: how much of the time is steps.
 
     $ for slow in '{}' '{5: 1.25}' '{n2: 1.25, 5: 1.1}'; do
