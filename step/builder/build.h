@@ -125,7 +125,7 @@ double build_elements(const struct builder *b);
 
 /* Gathers the weights that the step before has updated, where the stack gathers them so late: those of the first two
  * buckets, and before a block those of its own and of the next bucket (Megatron's forward hooks, finish_param_sync);
- * NONE: all that are left. */
+ * NONE: all that are left. What is read before that is gathered when it is read. */
 void build_gather_ahead(struct builder *b);
 void build_gather_next(struct builder *b, int64_t layer);
 /* Forgets the casts of the last micro-batch and counts the gradients to come. With several stages: once a step. */

@@ -56,11 +56,14 @@ static uint64_t byte_offset(const struct role_param *rp, enum dtype dt)
 	return (uint64_t)((double)rp->offset * dtype_bytes(dt));
 }
 
+static void gather_down_to(struct builder *b, int32_t bucket);
+
 struct view weight_of(struct builder *b, int32_t layer, enum param_kind k)
 {
 	const struct role_param *rp = param_of(b, layer, k);
 	if (b->st || !rp)
 		return view_of(NONE);
+	gather_down_to(b, rp->bucket);
 	const int32_t buffer = b->buckets[rp->bucket].weights;
 	const enum dtype stored = b->r->buckets.at[rp->bucket].stored;
 	if (dtype_is_quantized(stored)) { /* bitsandbytes makes a whole copy for each product (dequantize_4bit) */

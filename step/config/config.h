@@ -49,8 +49,9 @@ enum compression { COMPRESS_NONE, COMPRESS_BF16, COMPRESS_FP16, COMPRESS_COUNT }
 /* Which ends of the model count as a layer each where layers are cut into stages; auto: as the stack's stage_split. */
 enum count_ends { ENDS_AUTO, ENDS_NONE, ENDS_EMBEDDING, ENDS_HEAD, ENDS_BOTH, ENDS_COUNT };
 enum context_kind { CTX_RING, CTX_ALL_GATHER, CTX_ALL_TO_ALL, CTX_COUNT };
-/* What the router's gates multiply: experts' results, or the activation between their products (step/builder/moe.c). */
+/* How images lie between convolutions. */
 enum memory_format { FORMAT_AUTO, FORMAT_CHANNELS_FIRST, FORMAT_CHANNELS_LAST, FORMAT_COUNT };
+/* What the router's gates multiply: experts' results, or the activation between their products (step/builder/moe.c). */
 enum expert_gates { GATES_AUTO, GATES_RESULT, GATES_ACTIVATION, GATES_COUNT };
 /* How tokens travel to their experts: each copy by itself; or once to each host, and there on to its experts. */
 enum expert_dispatch { DISPATCH_ALL_TO_ALL, DISPATCH_ONCE_A_HOST, DISPATCH_COUNT };
