@@ -153,23 +153,23 @@ zbv: two chunks a stage, the second ones come back up. On its way to the first s
         98 recv_prev  L3 gradient backward recv mb1 from stage 0 [4096] out:w=101+0 after 96
        135 send_prev  L1 gradient backward send mb1 to stage 0 [4096] in:r=119+0 after 134
     $ stepsim predict $ROOT/configs/pp-llama3-70b-64xh100.yaml --set parallel.schedule=zbv | sed -n '/^step time/p; /^  bubble/p; /^stage/,/^3/p'
-    step time                      15.3 s
-      bubble                       841 ms        5.5 %
+    step time                      15.4 s
+      bubble                       870 ms        5.7 %
     stage  layers  compute  exposed comm.   bubble  optimizer  other, idle    memory
     --------------------------------------------------------------------------------
-    0          20   14.6 s         553 ms  12.2 ms    12.2 ms      63.6 ms  49.9 GiB
-    1          20   13.8 s         620 ms   805 ms    10.9 ms      30.6 ms  48.0 GiB
-    2          20   13.8 s         621 ms   820 ms    10.9 ms      15.3 ms  59.3 GiB
-    3          20   13.8 s         616 ms   841 ms    10.9 ms          0 s  70.6 GiB
+    0          20   14.6 s         670 ms  10.5 ms    12.2 ms      60.9 ms  49.9 GiB
+    1          20   13.8 s         710 ms   830 ms    10.9 ms      29.3 ms  48.0 GiB
+    2          20   13.8 s         705 ms   850 ms    10.9 ms      14.7 ms  59.3 GiB
+    3          20   13.8 s         699 ms   870 ms    10.9 ms          0 s  70.6 GiB
     $ stepsim predict $ROOT/configs/pp-llama3-70b-64xh100.yaml --set parallel.schedule=dualpipev | sed -n '/^step time/p; /^  bubble/p; /^stage/,/^3/p'
-    step time                      15.2 s
-      bubble                       719 ms        4.7 %
+    step time                      15.3 s
+      bubble                       743 ms        4.9 %
     stage  layers  compute  exposed comm.   bubble  optimizer  other, idle    memory
     --------------------------------------------------------------------------------
-    0          20   14.6 s         552 ms  12.2 ms    12.2 ms      2.93 ms  52.5 GiB
-    1          20   13.8 s         676 ms   719 ms    10.9 ms          0 s  49.7 GiB
-    2          20   13.8 s         638 ms   743 ms    10.9 ms      14.6 ms  49.7 GiB
-    3          20   13.8 s         616 ms   750 ms    10.9 ms      29.3 ms  49.7 GiB
+    0          20   14.6 s         670 ms  10.5 ms    12.2 ms      1.48 ms  52.5 GiB
+    1          20   13.8 s         767 ms   743 ms    10.9 ms          0 s  49.7 GiB
+    2          20   13.8 s         721 ms   773 ms    10.9 ms      15.2 ms  49.7 GiB
+    3          20   13.8 s         700 ms   778 ms    10.9 ms      30.6 ms  49.7 GiB
     $ stepsim predict $ROOT/configs/pp-llama3-70b-64xh100.yaml --set parallel.schedule=zbv --set parallel.strategy=fsdp | sed -n '/^step time/p; /^  bubble/p; /^stage/,/^3/p'
     step time                      15.6 s
       bubble                       883 ms        5.7 %
