@@ -16,7 +16,7 @@
  * Huge pages take a tenth of that. They are asked for where the heap will grow: it takes none before it needs them. */
 static void ask_for_huge_pages(void)
 {
-#ifdef MADV_HUGEPAGE
+#if defined(MADV_HUGEPAGE) && defined(M_TOP_PAD)
 	mallopt(M_TOP_PAD, (int)ROOM_B);
 	char *first = malloc(HUGE_B), *top = sbrk(0);
 	if (first && first < top) {
