@@ -348,7 +348,10 @@ these limits again.
 | lightning-thunder and its torch.compile runs with FSDP2 | 8 to 14 %% too slow |
 | adapters of 7B and 13B in fp8 (NeMo 24.07) | 14 to 23 %% too slow |
 | an RTX A6000 in torchtune's table | 76 %% too slow (see below) |
-| intervals of complete configurations that fitted nothing | 84 %% lie inside, where 90 %% should |
+| vision transformers on T5X (A100) | 28 to 44 %% too fast |
+| MaxText's mixtures on B200 | 30 %% off, most of them too fast |
+| TensorFlow 2 with XLA (ELECTRA) | 28 %% too fast |
+| gpt-oss in Halo and Hugging Face's Trainer (B300) | 36 %% off, most of it too fast |
 | MI300X and MI250X across hosts below 64 MiB | 40 to 75 %% too fast |
 | EFA of 2021 (p4d, NCCL 2.8) | 36 to 73 %% too fast |
 | all-gathers below 16 MiB of one B200 cluster over RoCE (gke-dranet) | 80 to 90 %% too fast |
