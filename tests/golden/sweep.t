@@ -67,7 +67,8 @@ Weak scaling: the batch of each GPU stays, and the file's global batch gives way
          1  dp 64 fsdp mb 1 prefetch 2 kept             3.98 s  3.38 s to 
     llama3-8b, 256 sequences of 8192 a step, on 64 x NVIDIA H100 SXM5 80GB
          1  dp 64 fsdp mb 1 prefetch 2 kept             3.98 s  3.38 s to 
-    [124]
+    llama3-8b, 256 sequences of 8192 a step, on 64 x NVIDIA H100 SXM5 80GB
+         1  dp 64 fsdp mb 1 prefetch 2 kept             3.98 s  3.38 s to 
 
 What is wrong with it:
 
