@@ -55,32 +55,21 @@ void hf_type_gemma2(struct hf_reader *r, struct model *m)
 	m->logit_softcap = hf_whole(r, "final_logit_softcapping", KEY_model_logit_softcap);
 }
 
-/* Gemma 3 with pictures has its sizes in text_config, with defaults of Gemma3TextConfig for those that are missing. */
-void hf_type_gemma3(struct hf_reader *outer, struct model *m)
+/* Sizes of Gemma 3 and 4, with the defaults of their text configs. */
+static void read_gemma_sizes(struct hf_reader *r, struct model *m, int64_t layers, int64_t vocab)
 {
-	struct hf_reader r = hf_inside(outer, "text_config");
-	if (hf_get(outer, "vision_config"))
-		hf_leaves_out(outer, "the vision tower");
-	m->layers = hf_int(&r, "num_hidden_layers", KEY_model_layers, 26);
-	m->hidden = hf_int(&r, "hidden_size", KEY_model_hidden, 2304);
-	m->heads = hf_int(&r, "num_attention_heads", KEY_model_heads, 8);
-	m->kv_heads = hf_int(&r, "num_key_value_heads", KEY_model_kv_heads, 4);
-	m->head_dim = hf_int(&r, "head_dim", KEY_model_head_dim, 256);
-	m->ffn_hidden = hf_int(&r, "intermediate_size", KEY_model_ffn_hidden, 9216);
-	m->vocab = hf_int(&r, "vocab_size", KEY_model_vocab, 262208);
-	hf_read_positions(&r, m, "max_position_embeddings", 131072);
-	m->position = POS_ROPE;
-	m->mlp = hf_activation(&r, "hidden_activation", "gelu_pytorch_tanh", true);
-	m->norm = NORM_RMSNORM;
-	m->tied_embeddings = hf_bool(&r, "tie_word_embeddings", true);
-	m->qk_norm = QK_NORM_HEAD;
-	m->branch_norm = BRANCH_NORM_SANDWICH;
-	hf_read_mixed_window(&r, m, 4096, 6);
-	outer->st = r.st;
+	m->layers = hf_int(r, "num_hidden_layers", KEY_model_layers, layers);
+	m->hidden = hf_int(r, "hidden_size", KEY_model_hidden, 2304);
+	m->heads = hf_int(r, "num_attention_heads", KEY_model_heads, 8);
+	m->kv_heads = hf_int(r, "num_key_value_heads", KEY_model_kv_heads, 4);
+	m->head_dim = hf_int(r, "head_dim", KEY_model_head_dim, 256);
+	m->ffn_hidden = hf_int(r, "intermediate_size", KEY_model_ffn_hidden, 9216);
+	m->vocab = hf_int(r, "vocab_size", KEY_model_vocab, vocab);
+	hf_read_positions(r, m, "max_position_embeddings", 131072);
 }
 
-/* What Gemma 3n and Gemma 4 share with Gemma 3, in text_config: windows, norms, tied embeddings. */
-static void read_newer_gemma(struct hf_reader *r, struct model *m, int64_t every)
+/* What Gemma has from its third version on: rope, gated GELU, norms around each branch, of heads, tied embeddings. */
+static void read_gemma_norms(struct hf_reader *r, struct model *m)
 {
 	m->position = POS_ROPE;
 	m->mlp = hf_activation(r, "hidden_activation", "gelu_pytorch_tanh", true);
@@ -88,6 +77,24 @@ static void read_newer_gemma(struct hf_reader *r, struct model *m, int64_t every
 	m->tied_embeddings = hf_bool(r, "tie_word_embeddings", true);
 	m->qk_norm = QK_NORM_HEAD;
 	m->branch_norm = BRANCH_NORM_SANDWICH;
+}
+
+/* Gemma 3 with pictures has its sizes in text_config, with defaults of Gemma3TextConfig for those that are missing. */
+void hf_type_gemma3(struct hf_reader *outer, struct model *m)
+{
+	struct hf_reader r = hf_inside(outer, "text_config");
+	if (hf_get(outer, "vision_config"))
+		hf_leaves_out(outer, "the vision tower");
+	read_gemma_sizes(&r, m, 26, 262208);
+	read_gemma_norms(&r, m);
+	hf_read_mixed_window(&r, m, 4096, 6);
+	outer->st = r.st;
+}
+
+/* What Gemma 3n and Gemma 4 share in text_config: windows, and what they have of Gemma 3. */
+static void read_newer_gemma(struct hf_reader *r, struct model *m, int64_t every)
+{
+	read_gemma_norms(r, m);
 	hf_read_listed_window(r, m);
 	if (!hf_get(r, "layer_types"))
 		hf_read_mixed_window(r, m, 512, every);
@@ -99,14 +106,7 @@ static void read_newer_gemma(struct hf_reader *r, struct model *m, int64_t every
 void hf_type_gemma4(struct hf_reader *outer, struct model *m)
 {
 	struct hf_reader r = hf_inside(outer, "text_config");
-	m->layers = hf_int(&r, "num_hidden_layers", KEY_model_layers, 30);
-	m->hidden = hf_int(&r, "hidden_size", KEY_model_hidden, 2304);
-	m->heads = hf_int(&r, "num_attention_heads", KEY_model_heads, 8);
-	m->kv_heads = hf_int(&r, "num_key_value_heads", KEY_model_kv_heads, 4);
-	m->head_dim = hf_int(&r, "head_dim", KEY_model_head_dim, 256);
-	m->ffn_hidden = hf_int(&r, "intermediate_size", KEY_model_ffn_hidden, 9216);
-	m->vocab = hf_int(&r, "vocab_size", KEY_model_vocab, 262144);
-	hf_read_positions(&r, m, "max_position_embeddings", 131072);
+	read_gemma_sizes(&r, m, 30, 262144);
 	read_newer_gemma(&r, m, 6);
 	const int64_t shared = json_integer_value(hf_get(&r, "num_kv_shared_layers"));
 	const json_t *own = hf_get(&r, "hidden_size_per_layer_input");
