@@ -176,9 +176,26 @@ struct chain {
 	const struct chain *from;
 };
 
-static bool is_own_key(const struct ynode *n, bool top)
+static bool is_among(const struct ynode *n, const char *const *keys, size_t count)
 {
-	return !top || (strcmp(n->key, "like") != 0 && strcmp(n->key, "sources") != 0);
+	for (size_t i = 0; i < count; i++)
+		if (strcmp(n->key, keys[i]) == 0)
+			return true;
+	return false;
+}
+
+/* Keys that are read here, and are gone from the tree. */
+static bool is_read_here(const struct ynode *n)
+{
+	static const char *const keys[] = {"like", "sources"};
+	return is_among(n, keys, COUNT(keys));
+}
+
+/* What belongs to one product alone: a driver's name for it, and what people pay for it. */
+static bool is_taken_over(const struct ynode *n)
+{
+	static const char *const keys[] = {"shown_as", "price", "rent_usd_per_hour"};
+	return !is_among(n, keys, COUNT(keys));
 }
 
 /* Completes `own` by what only `other` (NULL: nothing) has. */
@@ -190,7 +207,7 @@ static enum status merge(struct ydoc *doc, struct ynode *own, const struct ynode
 	for (size_t i = 0; i < own->n && !st; i++) {
 		struct ynode *mine = own->child[i];
 		const struct ynode *theirs = ynode_get(other, mine->key);
-		if (!is_own_key(mine, top) || (other && ynode_is_null(mine)))
+		if ((top && is_read_here(mine)) || (other && ynode_is_null(mine)))
 			continue;
 		child[n++] = mine;
 		bool section = theirs && theirs->kind == Y_MAP && mine->kind == Y_MAP && !ynode_get(mine, "value");
@@ -198,7 +215,7 @@ static enum status merge(struct ydoc *doc, struct ynode *own, const struct ynode
 			st = merge(doc, mine, theirs, false, e);
 	}
 	for (size_t i = 0; other && i < other->n && !st; i++)
-		if (!ynode_get(own, other->child[i]->key))
+		if (!ynode_get(own, other->child[i]->key) && (!top || is_taken_over(other->child[i])))
 			child[n++] = other->child[i];
 	if (!st) {
 		own->child = child;

@@ -8,6 +8,7 @@
  *
  * `like: NAME` takes over from configs/<kind>/NAME.yaml whatever the file does not give: sections key by key, a number
  * with its source and mark. `key: ~` leaves a key out that the other file has. The other file may be like a third.
+ * `shown_as`, `price` and `rent_usd_per_hour` are never taken over: they belong to one product.
  */
 #ifndef STEPSIM_BASE_SOURCED_H
 #define STEPSIM_BASE_SOURCED_H

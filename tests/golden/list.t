@@ -43,7 +43,7 @@ The catalogue. (Figures and sources are tests/unit/test_catalogue.c's business: 
     mi300a*        AMD Instinct MI300A                      980.6   1961  122.6   128 GiB  5.30 TB/s    185    384     63    760      -      -
     mi300x         AMD Instinct MI300X                       1307   2615  163.4   192 GiB  5.30 TB/s    247    448     63    750  17500   6.00
     mi325x*        AMD Instinct MI325X                       1307   2615  163.4   256 GiB  6.00 TB/s    218    448     63   1000      -   1.95
-    mi350x*        AMD Instinct MI350X                       2307   4614  144.2   288 GiB  8.00 TB/s    288  537.6     63   1000      -   8.60
+    mi350x*        AMD Instinct MI350X                       2307   4614  144.2   288 GiB  8.00 TB/s    288  537.6     63   1000      -      -
     mi355x*        AMD Instinct MI355X                       2517   5033  157.3   288 GiB  8.00 TB/s    315  537.6     63   1400      -   8.60
     p100-pcie*     NVIDIA Tesla P100 PCIe 16GB           fp16 9.3      -    9.3  15.9 GiB   732 GB/s     13      -  15.75    250      -      -
     p100-sxm*      NVIDIA Tesla P100 SXM2 16GB          fp16 10.6      -   10.6  15.9 GiB   732 GB/s     14     80  15.75    300   5699      -
@@ -71,7 +71,7 @@ The catalogue. (Figures and sources are tests/unit/test_catalogue.c's business: 
     trainium2*     AWS Trainium2                              667   1299   20.8  96.0 GiB  2.90 TB/s    230    640      -      -      -      -
     v100-pcie*     NVIDIA Tesla V100 PCIe 16GB           fp16 112      -     14  15.8 GiB   900 GB/s    124      -  15.75    250      -      -
     v100-sxm-16*   NVIDIA Tesla V100 SXM2 16GB           fp16 125      -   15.7  15.8 GiB   900 GB/s    139    150  15.75    300  10000   0.79
-    v100-sxm-32*   NVIDIA Tesla V100 SXM2 32GB           fp16 125      -   15.7  31.7 GiB   900 GB/s    139    150  15.75    300  10000   0.79
+    v100-sxm-32*   NVIDIA Tesla V100 SXM2 32GB           fp16 125      -   15.7  31.7 GiB   900 GB/s    139    150  15.75    300  10000  0.79*
     bf16 (fp16 if a GPU has no bf16), fp8: dense matrix rates; fp32: vector rate; all in TFLOP/s;
     ridge: FLOP/B above which bf16 is bound by compute;
     links: all NVLinks (or the maker's own links) of one GPU; links and PCIe in GB/s in one direction;
@@ -102,7 +102,7 @@ The catalogue. (Figures and sources are tests/unit/test_catalogue.c's business: 
     azure-ndv2*           Azure NDv2 (ND40rs_v2)                             8 x v100-sxm-32   mesh          20    120     1 x 100   1.56       -        -  22.03*
     dgx-1-p100*           NVIDIA DGX-1 (P100)                                8 x p100-sxm      mesh          18     72     4 x 100   6.25   3.20*   129000       -
     dgx-1-v100*           NVIDIA DGX-1 (V100 16 GB)                          8 x v100-sxm-16   mesh          20    120     4 x 100   6.25   3.50*  149000*       -
-    dgx-1-v100-32*        NVIDIA DGX-1 (V100 32 GB)                          8 x v100-sxm-32   mesh          20    120     4 x 100   6.25   3.50*  149000*       -
+    dgx-1-v100-32*        NVIDIA DGX-1 (V100 32 GB)                          8 x v100-sxm-32   mesh          20    120     4 x 100   6.25   3.50*        -       -
     dgx-2*                NVIDIA DGX-2                                       16 x v100-sxm-32  NVSwitch     120    120     8 x 100   6.25  10.00*  399000*       -
     dgx-a100              NVIDIA DGX A100 640GB                              8 x a100-sxm-80   NVSwitch     240    240     8 x 200     25    6.50        -       -
     dgx-a100-320          NVIDIA DGX A100 320GB                              8 x a100-sxm-40   NVSwitch     240    240     8 x 200     25    6.50   199000       -

@@ -10,7 +10,8 @@
 # a cache of their own. A command goes on in lines that begin with "> ".
 # "[N]" is the exit code when it is not 0. A line that ends in " (glob)" is matched with * and ? as wildcards. Blank
 # lines do not count.
-# --update writes what is printed now into the files; read the difference before keeping it.
+# --update writes what is printed now into the files; read the difference before keeping it. A command that is still
+# running after 120 s (STEPSIM_GOLDEN_TIMEOUT) fails, and keeps its text in an update.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 ROOT=$(cd "$here/../.." && pwd)
@@ -18,6 +19,7 @@ export ROOT
 export PATH="${STEPSIM_BIN:-$ROOT/build/release}:$PATH" LC_ALL=C
 unset COLUMNS
 update=false
+timeout=${STEPSIM_GOLDEN_TIMEOUT:-120}
 if [ "${1:-}" = --update ]; then
 	update=true
 	shift
@@ -75,7 +77,7 @@ finish_case() {
 	[ -n "$command" ] || return 0
 	local work code line text
 	work=$(mktemp -d "$scratch/case.XXXXXX")
-	text=$(cd "$work" && timeout 120 bash -c "$command" 2>&1 </dev/null; echo "[$?]")
+	text=$(cd "$work" && timeout "$timeout" bash -c "$command" 2>&1 </dev/null; echo "[$?]")
 	# shellcheck disable=SC2016
 	text=${text//"$ROOT"/'$ROOT'}
 	code=${text##*$'\n'}
@@ -90,7 +92,11 @@ finish_case() {
 		code=[${code##*\[}
 	fi
 	[ "$code" = "[0]" ] || actual+=("$code")
-	if same; then
+	if [ "$code" = "[124]" ]; then # of timeout(1)
+		failed=$((failed + 1))
+		echo "golden: ${file##*/}:$at: stopped after $timeout s: $command"
+		kept=("${expected[@]+"${expected[@]}"}")
+	elif same; then
 		passed=$((passed + 1))
 	else
 		failed=$((failed + 1))

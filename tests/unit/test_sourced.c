@@ -88,16 +88,18 @@ static void test_like(void)
 {
 	put("gpus", "base",
 		"sources: {sheet: a datasheet}\nname: Base\nunverified: true\nprice: {value: 9, source: [sheet]}\n"
+		"shown_as: Base 80GB\nrent_usd_per_hour: {value: 2, source: [sheet]}\n"
 		"chip:\n  sms: {value: 8, source: [sheet]}\n  power: {value: 7W, source: [sheet], unverified: true}\n"
 		"link:\n  count: {value: 4, source: [sheet]}\n");
-	put("gpus", "middle", "like: base\nname: Middle\nchip:\n  power: {value: 6W, source: [guide]}\nprice: ~\n");
+	put("gpus", "middle", "like: base\nname: Middle\nchip:\n  power: {value: 6W, source: [guide]}\n");
 	put("gpus", "x", "like: middle\nlink: ~\nchip:\n  l2: {value: 1MB, source: mine}\n");
 	CU_ASSERT_EQUAL_FATAL(load("middle"), ST_OK);
 	CU_ASSERT_STRING_EQUAL(number("chip", "sms"), "8; a datasheet");
 	CU_ASSERT_STRING_EQUAL(number("chip", "power"), "6W; a guide: its table"); /* its mark is not the base's */
 	CU_ASSERT_STRING_EQUAL(number("link", "count"), "4; a datasheet");
-	CU_ASSERT_PTR_NULL(ynode_get(ydoc_root(doc), "price"));
-	CU_ASSERT_PTR_NULL(ynode_get(ydoc_root(doc), "like"));
+	static const char *const own[] = {"like", "price", "rent_usd_per_hour", "shown_as"}; /* of one product alone */
+	for (size_t i = 0; i < COUNT(own); i++)
+		CU_ASSERT_PTR_NULL(ynode_get(ydoc_root(doc), own[i]));
 	CU_ASSERT_PTR_NOT_NULL(ynode_get(ydoc_root(doc), "unverified"));
 	CU_ASSERT_EQUAL_FATAL(load("x"), ST_OK); /* a chain: through the middle, from the base */
 	CU_ASSERT_STRING_EQUAL(ynode_get(ydoc_root(doc), "name")->text, "Middle");
