@@ -105,9 +105,8 @@ static enum status add_model(struct table *t, const char *name, struct error *e)
 	if (st)
 		return st;
 	const struct model *m = &c.model;
-	double millions = (double)model_parameters(m) / 1e6;
-	char count[32];
-	snprintf(count, sizeof count, millions < 1000 ? "%.1f M" : "%.0f M", millions);
+	char count[QUANTITY_MAX];
+	quantity_format(count, (double)model_parameters(m), UNIT_TOKEN);
 	return table_row(t, e, "%s|%s|%lld|%lld|%lld|%lld|%lld|%lld|%lld", name, count, (long long)m->layers,
 		(long long)m->hidden, (long long)m->heads, (long long)m->kv_heads, (long long)m->vocab,
 		(long long)m->seq_len, (long long)m->experts);

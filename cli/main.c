@@ -1,4 +1,5 @@
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -33,10 +34,12 @@ static const struct command commands[] = {
 	{"topo", "", "print the links of this machine as a matrix in GB/s, or those of a dumped machine",
 		TAKES_ALWAYS | TAKES_TOPO, 0, ALL_RANKS, cmd_topo},
 	{"calibrate", "",
-		"measure this machine's compute and link ceilings into a profile (under mpirun: its collectives too)",
+		"measure what this machine's devices and links reach (under mpirun: its collectives too), and keep it as "
+		"the profile that predictions take",
 		TAKES_ALWAYS | TAKES_DEVICES | TAKES_CALIBRATE, 0, ALL_RANKS, cmd_calibrate},
 	{"roofline", "",
-		"measure the roofline (polynomial sweep, products, caches, memory) and compare it with the datasheet",
+		"measure the roofline (arithmetic of rising intensity, matrix products, caches, memory) and compare it "
+		"with the datasheet",
 		TAKES_ALWAYS | TAKES_DEVICES | TAKES_ROOFLINE, 0, ALL_RANKS, cmd_roofline},
 	{"bench", "all_reduce|all_gather|reduce_scatter|broadcast|alltoall|sendrecv",
 		"time and check one collective over a range of sizes, as nccl-tests does, and compare it with the "
@@ -107,7 +110,6 @@ static enum status help_command(const struct command *c, struct error *e)
 static enum status help_all(struct error *e)
 {
 	struct wrap w;
-	unsigned groups = 0;
 	enum status st = wrap_open(&w, stdout, e);
 	if (st)
 		return st;
@@ -120,12 +122,11 @@ static enum status help_all(struct error *e)
 		fputs(i ? "       " : "usage: ", w.out);
 		print_usage(&commands[i], w.out);
 		fprintf(w.out, "           %s\n", commands[i].summary);
-		groups |= commands[i].groups;
 	}
 	fputs("\nUnder `mpirun -np N` every rank takes part. `stepsim COMMAND --help` names the options of one "
-	      "command. All of them:\n\n",
+	      "command. Every command takes:\n\n",
 		w.out);
-	st = options_help(groups, w.out, e);
+	st = options_help(TAKES_ALWAYS, w.out, e);
 	fputs("\nExit codes:", w.out);
 	for (size_t i = 0; i < COUNT(exit_codes); i++)
 		fprintf(w.out, "%s %zu %s", i ? ";" : "", i, exit_codes[i]);
@@ -193,10 +194,13 @@ static enum status check_arguments(const struct command *c, const struct options
 						      o->model, o->positional[0]);
 	if ((c->traits & CONFIG) && word)
 		return error_set(e, ST_INPUT, "%s goes with --model; --set overrides a key of a config", word);
+	const char *optional = strstr(c->arguments, " [");
 	if (o->n_positional < c->n_arguments)
-		return error_set(e, ST_INPUT, "%s%s%s missing; `stepsim %s%s--help` shows what there is",
-			c->name ? c->name : "", c->name ? ": " : "", c->arguments, c->name ? c->name : "",
-			c->name ? " " : "");
+		return error_set(e, ST_INPUT, "%s%s%.*s missing%s; `stepsim %s%s--help` shows what there is",
+			c->name ? c->name : "", c->name ? ": " : "",
+			(int)(optional ? optional - c->arguments : INT_MAX), c->arguments,
+			c->groups & TAKES_STARTER && c->traits & CONFIG ? " (or --model NAME)" : "",
+			c->name ? c->name : "", c->name ? " " : "");
 	if (o->n_positional > c->n_arguments && !(c->traits & OR_MORE))
 		return error_set(e, ST_INPUT, "unexpected argument '%s'", o->positional[c->n_arguments]);
 	return ST_OK;

@@ -78,6 +78,8 @@ enum status read_seconds(struct options *o, const struct option_row *row, const 
 	return o->seconds > 0 ? ST_OK : error_set(e, ST_INPUT, "%s %s: expected a time above 0", row->name, value);
 }
 
+#define WRITTEN_FRAMEWORKS "accelerate deepspeed megatron nanotron torchtitan"
+
 static const struct option_value values[] = {
 	{"--progress", "auto always never", NULL}, /* as enum progress_mode */
 	{"--backend", "auto cuda host", NULL},     /* as enum backend */
@@ -85,14 +87,14 @@ static const struct option_value values[] = {
 	{"--strategy", "ddp zero1 zero2 fsdp hsdp", NULL},
 	{"--model", NULL, "list models"},
 	{"--system", NULL, "list systems"},
-	/* configs/frameworks, which tests/unit/test_import.c compares; the last two: those that are written */
+	/* configs/frameworks, which tests/unit/test_import.c compares */
 	{"--from",
 		"accelerate axolotl deepspeed levanter litgpt llama-factory llm-foundry maxtext megatron "
 		"nanotron nemo olmo-core torchtitan "
 		"torchtune transformers",
 		NULL},
-	{"--to", "accelerate deepspeed megatron nanotron torchtitan", NULL},
-	{"--emit", "accelerate deepspeed megatron nanotron torchtitan", NULL},
+	{"--to", WRITTEN_FRAMEWORKS, NULL},
+	{"--emit", WRITTEN_FRAMEWORKS, NULL},
 	{"--systems", NULL, "list systems"},
 };
 
@@ -110,8 +112,7 @@ _Static_assert(BACKEND_AUTO == 0 && BACKEND_CUDA == 1 && BACKEND_HOST == 2, "wor
 #define MOST_WORDS 8
 
 /* Finds `value` among the words of the row's option and returns its number in `out`. */
-static enum status read_word(const struct option_row *row, const char *value, const char *expected, int *out,
-	struct error *e)
+static enum status read_word(const struct option_row *row, const char *value, int *out, struct error *e)
 {
 	char text[64] = "", *rest = text;
 	const char *words[MOST_WORDS], *word;
@@ -125,13 +126,14 @@ static enum status read_word(const struct option_row *row, const char *value, co
 			return ST_OK;
 		}
 	}
-	return error_set(e, ST_INPUT, "%s %s: expected %s", row->name, value, expected);
+	return error_set(e, ST_INPUT, "%s: unknown value '%s'%s", row->name, value,
+		suggest(value, words, n, NULL).text);
 }
 
 enum status read_progress(struct options *o, const struct option_row *row, const char *value, struct error *e)
 {
 	int word = 0;
-	enum status st = read_word(row, value, "auto, always or never", &word, e);
+	enum status st = read_word(row, value, &word, e);
 	o->progress = (enum progress_mode)word;
 	return st;
 }
@@ -139,7 +141,7 @@ enum status read_progress(struct options *o, const struct option_row *row, const
 enum status read_backend(struct options *o, const struct option_row *row, const char *value, struct error *e)
 {
 	int word = 0;
-	enum status st = read_word(row, value, "auto, cuda or host", &word, e);
+	enum status st = read_word(row, value, &word, e);
 	o->backend = (enum backend)word;
 	return st;
 }
@@ -207,7 +209,7 @@ enum status read_dtype(struct options *o, const struct option_row *row, const ch
 {
 	static const enum dtype dtypes[] = {DT_FP32, DT_FP16, DT_BF16, DT_INT32, DT_FP32, DT_FP16, DT_BF16};
 	int word = 0;
-	enum status st = read_word(row, value, "float (fp32), half (fp16), bfloat16 (bf16) or int32", &word, e);
+	enum status st = read_word(row, value, &word, e);
 	o->bench.dtype = dtypes[word];
 	return st;
 }

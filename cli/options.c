@@ -13,25 +13,29 @@
 
 #define AT(field) offsetof(struct options, field)
 
+/* A help text that ends in ':' is followed by the option's words (cli/option_values.c). */
 static const struct option_row rows[] = {
 	{0, "--model", "NAME", "in place of a config: a name of `stepsim list models`, a config.json or its folder",
 		TAKES_STARTER, read_text, AT(model)},
 	{0, "--model", "NAME",
 		"the model, where the file names none: as a second FILE, or a name of `stepsim list models`",
 		TAKES_IMPORT, read_text, AT(model)},
-	{0, "--system", "NAME", "a name of `stepsim list systems` or a synthetic line; default dgx-h100", TAKES_IMPORT,
-		read_text, AT(system)},
-	{0, "--from", "NAME", "whose config it is, where its keys do not say it", TAKES_IMPORT, read_text, AT(from)},
-	{0, "--to", "NAME", "whose config to write", TAKES_EXPORT, read_text, AT(to)},
-	{0, "--emit", "NAME", "print the best plan as a framework's config, in place of the table", TAKES_PLAN,
+	{0, "--system", "NAME",
+		"the machine: a name of `stepsim list systems`, or a line such as \"gpu:8 rtx4090\"; default dgx-h100",
+		TAKES_IMPORT, read_text, AT(system)},
+	{0, "--from", "NAME", "the framework of FILE, where its keys do not tell:", TAKES_IMPORT, read_text, AT(from)},
+	{0, "--to", "NAME", "the framework whose config to write:", TAKES_EXPORT, read_text, AT(to)},
+	{0, "--emit", "NAME", "print the best plan as the config of a framework, in place of the table:", TAKES_PLAN,
 		read_text, AT(to)},
-	{0, "--system", "NAME", "with --model: a name of `stepsim list systems` or a synthetic line; default dgx-h100",
+	{0, "--system", "NAME",
+		"with --model: a name of `stepsim list systems`, or a line such as \"gpu:8 rtx4090\"; default dgx-h100",
 		TAKES_STARTER, read_text, AT(system)},
 	{0, "--system", "NAME",
-		"the machine of nccl-tests' outputs: a name of `stepsim list systems`, a file or a line",
+		"the machine of nccl-tests' outputs: a name of `stepsim list systems`, a file, or a line such as "
+		"\"gpu:8 rtx4090\"",
 		TAKES_VALIDATE, read_text, AT(system)},
-	{0, "--strategy", "NAME", "with --model: ddp, zero1, zero2, fsdp or hsdp; default fsdp, on one GPU ddp",
-		TAKES_STARTER, read_text, AT(strategy)},
+	{0, "--strategy", "NAME", "with --model; default fsdp (on one GPU ddp):", TAKES_STARTER, read_text,
+		AT(strategy)},
 	{0, "--tokens", "N", "with --model: tokens a step, such as 4M (the default)", TAKES_STARTER, read_text,
 		AT(tokens)},
 	{0, "--set", "KEY=VALUE", "override one key of the config (repeatable)",
@@ -43,7 +47,8 @@ static const struct option_row rows[] = {
 	{0, "--zip", NULL, "take the first values of all --vary together, then the second ones, and so on", TAKES_SWEEP,
 		read_flag, AT(zip)},
 	{0, "--systems", "A,B,...",
-		"names of `stepsim list systems`, files or synthetic lines; NAME@GPUS sets a size (repeatable)",
+		"names of `stepsim list systems`, files, or lines such as \"gpu:8 rtx4090\"; NAME@GPUS sets a size "
+		"(repeatable)",
 		TAKES_COMPARE, read_texts, AT(systems)},
 	{0, "--fixed-plan", NULL, "keep the config's own plan on each system, in place of the best one", TAKES_COMPARE,
 		read_flag, AT(fixed_plan)},
@@ -116,12 +121,12 @@ static const struct option_row rows[] = {
 	{0, "--exhaustive", NULL, "evaluate every plan, prune none", TAKES_PLAN, read_flag, AT(exhaustive)},
 	{0, "--write", "FILE", "write the best plan as a config; - is standard output, in place of the table",
 		TAKES_PLAN, read_path, AT(write)},
-	{0, "--backend", "KIND", "devices to measure: cuda, host, or auto (GPUs where there are any)", TAKES_DEVICES,
-		read_backend, 0},
-	{0, "--share-gpu", NULL, "allow several ranks on one GPU: correctness only", TAKES_DEVICES, read_flag,
-		AT(share_gpu)},
-	{0, "--progress", "WHEN", "show progress on standard error: auto (on a terminal), always, never", TAKES_ALWAYS,
-		read_progress, 0},
+	{0, "--backend", "KIND", "devices to measure (auto: GPUs where there are any):", TAKES_DEVICES, read_backend,
+		0},
+	{0, "--share-gpu", NULL, "allow several ranks on one GPU: results are checked, times mean nothing",
+		TAKES_DEVICES, read_flag, AT(share_gpu)},
+	{0, "--progress", "WHEN", "show progress on standard error (auto: on a terminal):", TAKES_ALWAYS, read_progress,
+		0},
 	{'q', "--quiet", NULL, "leave out notes, advice and progress; warnings and the result remain", TAKES_ALWAYS,
 		read_flag, AT(quiet)},
 	{'v', "--verbose", NULL,
@@ -131,6 +136,20 @@ static const struct option_row rows[] = {
 };
 
 #define ROWS COUNT(rows)
+
+/* Writes the effect of a row's option; one that ends in ':' gets the option's words. Returns buf. */
+static const char *effect(const struct option_row *r, char buf[OPTION_HELP])
+{
+	const char *words = r->help[strlen(r->help) - 1] == ':' ? option_value_of(r->name)->words : "";
+	size_t n = (size_t)snprintf(buf, OPTION_HELP, "%s%s", r->help, *words ? " " : "");
+	for (const char *w = words; *w && n + 2 < OPTION_HELP; w++) {
+		if (*w == ' ')
+			buf[n++] = ',';
+		buf[n++] = *w;
+	}
+	buf[n] = '\0';
+	return buf;
+}
 
 /* Returns the row of an argument; of rows with one name, the one that `groups` take. Sets *value to the text after "=",
  * or to NULL. */
@@ -286,11 +305,11 @@ enum status options_help(unsigned groups, FILE *out, struct error *e)
 		const struct option_row *r = &rows[i];
 		if (!(r->groups & groups))
 			continue;
-		char letter[8] = "    ";
+		char letter[8] = "    ", help[OPTION_HELP];
 		if (r->letter)
 			snprintf(letter, sizeof letter, "-%c, ", r->letter);
 		st = table_row(t, e, "%s%s%s%s|%s", letter, r->name, r->argument ? " " : "",
-			r->argument ? r->argument : "", r->help);
+			r->argument ? r->argument : "", effect(r, help));
 	}
 	if (!st)
 		table_print(t, out);
@@ -309,11 +328,8 @@ size_t options_count(void) { return ROWS; }
 struct option_text options_text(size_t i)
 {
 	const struct option_row *r = &rows[i];
-	struct option_text t = {.letter = r->letter,
-		.name = r->name,
-		.argument = r->argument,
-		.help = r->help,
-		.groups = r->groups};
+	struct option_text t = {.letter = r->letter, .name = r->name, .argument = r->argument, .groups = r->groups};
+	effect(r, t.help);
 	const struct option_value *v = option_value_of(r->name);
 	if (v) {
 		t.words = v->words;

@@ -113,12 +113,14 @@ enum status options_help(unsigned groups, FILE *out, struct error *e);
 /* Returns the words that an option takes, separated by blanks, as its completion has them; NULL: it takes no words. */
 const char *options_words(const char *name);
 
+#define OPTION_HELP 256
+
 /* One row of the table, as the man page and the completions read it. */
 struct option_text {
 	char letter;          /* 0: none */
 	const char *name;     /* with its dashes; rows of different groups can share one */
 	const char *argument; /* NULL: takes none; FILE: a path */
-	const char *help;
+	char help[OPTION_HELP];
 	unsigned groups;
 	const char *words; /* the values, separated by blanks; NULL: not a list of words */
 	const char

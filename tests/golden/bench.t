@@ -28,7 +28,7 @@
     stepsim: -b -4: expected a size between 1 B and 1 PiB
     [2]
     $ stepsim bench all_reduce -d floot
-    stepsim: --datatype floot: expected float (fp32), half (fp16), bfloat16 (bf16) or int32
+    stepsim: --datatype: unknown value 'floot' (nearest: float)
     [2]
     $ stepsim bench all_reduce -d bf16 --backend host
     stepsim: -d bf16: MPI on the host sums float and int32 only
@@ -64,9 +64,9 @@
     -c, --check N         1: compare every element of one call of each size, 0: do not; default 1
     -d, --datatype TYPE   float, half, bfloat16 or int32 (fp32, fp16, bf16); default float; the host
                           sums float and int32
-        --backend KIND    devices to measure: cuda, host, or auto (GPUs where there are any)
-        --share-gpu       allow several ranks on one GPU: correctness only
-        --progress WHEN   show progress on standard error: auto (on a terminal), always, never
+        --backend KIND    devices to measure (auto: GPUs where there are any): auto, cuda, host
+        --share-gpu       allow several ranks on one GPU: results are checked, times mean nothing
+        --progress WHEN   show progress on standard error (auto: on a terminal): auto, always, never
     -q, --quiet           leave out notes, advice and progress; warnings and the result remain
     -v, --verbose         add the placement of ranks, the profile, the price of each kind of op, all
                           advice, every link

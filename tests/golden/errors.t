@@ -17,7 +17,7 @@ What is wrong with a command line: one line, the nearest name, exit code 2. (Wro
     [2]
 
     $ stepsim predict
-    stepsim: predict: CONFIG.yaml [OTHER.yaml] missing; `stepsim predict --help` shows what there is
+    stepsim: predict: CONFIG.yaml missing (or --model NAME); `stepsim predict --help` shows what there is
     [2]
 
     $ stepsim predict a.yaml b.yaml
@@ -45,7 +45,7 @@ What is wrong with a command line: one line, the nearest name, exit code 2. (Wro
     [2]
 
     $ stepsim predict --progress sometimes a.yaml
-    stepsim: --progress sometimes: expected auto, always or never
+    stepsim: --progress: unknown value 'sometimes' (known: auto, always, never)
     [2]
 
     $ stepsim predict --set model.layers $ROOT/configs/ddp-tiny.yaml

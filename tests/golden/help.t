@@ -17,11 +17,11 @@
            stepsim topo [options]
                print the links of this machine as a matrix in GB/s, or those of a dumped machine
            stepsim calibrate [options]
-               measure this machine's compute and link ceilings into a profile (under mpirun: its
-                 collectives too)
+               measure what this machine's devices and links reach (under mpirun: its collectives too),
+                 and keep it as the profile that predictions take
            stepsim roofline [options]
-               measure the roofline (polynomial sweep, products, caches, memory) and compare it with the
-                 datasheet
+               measure the roofline (arithmetic of rising intensity, matrix products, caches, memory)
+                 and compare it with the datasheet
            stepsim bench all_reduce|all_gather|reduce_scatter|broadcast|alltoall|sendrecv [options]
                time and check one collective over a range of sizes, as nccl-tests does, and compare it
                  with the prediction
@@ -48,99 +48,14 @@
            stepsim list systems|gpus|models|stacks|fabrics|parameters|keys [options]
                print a catalogue; parameters: the fitted constants with meaning and source
     Under `mpirun -np N` every rank takes part. `stepsim COMMAND --help` names the options of one
-      command. All of them:
-    option                                effect
-    ----------------------------------------------------------------------------------------------------
-        --model NAME                      in place of a config: a name of `stepsim list models`, a
-                                          config.json or its folder
-        --model NAME                      the model, where the file names none: as a second FILE, or a
-                                          name of `stepsim list models`
-        --system NAME                     a name of `stepsim list systems` or a synthetic line; default
-                                          dgx-h100
-        --from NAME                       whose config it is, where its keys do not say it
-        --to NAME                         whose config to write
-        --emit NAME                       print the best plan as a framework's config, in place of the
-                                          table
-        --system NAME                     with --model: a name of `stepsim list systems` or a synthetic
-                                          line; default dgx-h100
-        --system NAME                     the machine of nccl-tests' outputs: a name of `stepsim list
-                                          systems`, a file or a line
-        --strategy NAME                   with --model: ddp, zero1, zero2, fsdp or hsdp; default fsdp,
-                                          on one GPU ddp
-        --tokens N                        with --model: tokens a step, such as 4M (the default)
-        --set KEY=VALUE                   override one key of the config (repeatable)
-        --vary KEY.PATH=V1,V2,...         values of one key of the config (repeatable: all combinations)
-        --zip                             take the first values of all --vary together, then the second
-                                          ones, and so on
-        --systems A,B,...                 names of `stepsim list systems`, files or synthetic lines;
-                                          NAME@GPUS sets a size (repeatable)
-        --fixed-plan                      keep the config's own plan on each system, in place of the
-                                          best one
-        --budget USD                      take as many whole hosts of each system as this buys
-        --target "TOKENS tokens in TIME"  take the fewest hosts that train so many tokens in this time
-                                          (15e12 tokens in 30d); time is optional
-        --target "TOKENS tokens in TIME"  add time, energy, CO2 and money of so many tokens (15e12
-                                          tokens) or steps (500k steps)
-        --json FILE                       write the result as JSON; - is standard output, in place of
-                                          the table
-        --trace FILE                      write the predicted and measured step as a Chrome trace, which
-                                          opens in Perfetto
-        --memory-snapshot FILE            write the predicted memory over the step for PyTorch's viewer
-                                          (memory_viz)
-        --html FILE                       write the result as one page that opens offline: timeline,
-                                          roofline, memory, the table
-        --html FILE                       write curves or bars and the table as one page that opens
-                                          offline
-        --csv FILE                        write the rows as CSV; - is standard output, in place of the
-                                          table
-        --max-error PCT                   exit with 3 if the prediction is off by more than PCT per cent
-                                          (bench: the median row from 1 MiB on)
-        --require-fit                     exit with 3 if it does not fit in memory (sweep, plan: if
-                                          nothing does)
-    -b, --minbytes SIZE                   smallest size of the whole buffer; K, M, G are powers of 1024;
-                                          default 1K
-    -e, --maxbytes SIZE                   largest size; default 64M, on GPUs 1G
-    -f, --stepfactor N                    factor from size to size; default 4
-    -n, --iters N                         timed calls of each size; default 20
-    -w, --warmup_iters N                  untimed calls of each size before them; default 5
-    -c, --check N                         1: compare every element of one call of each size, 0: do not;
-                                          default 1
-    -d, --datatype TYPE                   float, half, bfloat16 or int32 (fp32, fp16, bf16); default
-                                          float; the host sums float and int32
-        --dump-program                    print the step program, one line an op, in place of the
-                                          prediction
-        --print-ranks                     print how many ranks to start for this config, and stop; 0: it
-                                          is for another machine
-    -o, --output FILE                     write the profile to FILE, in place of this machine's cache;
-                                          - is standard output
-    -o, --output FILE                     write the config to FILE, in place of standard output
-    -o, --output FILE                     write the fitted stack, for train.stack; - is standard output
-        --smi FILE                        read what `nvidia-smi topo -m` printed on another machine;
-                                          - is standard input
-        --nccl-xml FILE                   read another machine's NCCL or RCCL topology file
-                                          (NCCL_TOPO_DUMP_FILE)
-        --hwloc-xml FILE                  read what `lstopo FILE.xml` wrote on another machine
-        --dot FILE                        write the links for graphviz
-        --svg FILE                        write the links as a picture
-        --dtype FORMAT                    measure matrix products in this format alone
-        --time SECONDS                    measure for about so long (default 40 s); less time means
-                                          smaller sizes
-        --plot FILE                       draw the result as a picture: SVG, or PNG if FILE ends in .png
-        --gpus N                          number of GPUs of the system, or of each system, in place of
-                                          the config's nodes
-        --exhaustive                      evaluate every plan, prune none
-        --write FILE                      write the best plan as a config; - is standard output, in
-                                          place of the table
-        --backend KIND                    devices to measure: cuda, host, or auto (GPUs where there are
-                                          any)
-        --share-gpu                       allow several ranks on one GPU: correctness only
-        --progress WHEN                   show progress on standard error: auto (on a terminal), always,
-                                          never
-    -q, --quiet                           leave out notes, advice and progress; warnings and the result
-                                          remain
-    -v, --verbose                         add the placement of ranks, the profile, the price of each
-                                          kind of op, all advice, every link
-    -h, --help                            print this text
+      command. Every command takes:
+    option               effect
+    -----------------------------------------------------------------------------------------------
+        --progress WHEN  show progress on standard error (auto: on a terminal): auto, always, never
+    -q, --quiet          leave out notes, advice and progress; warnings and the result remain
+    -v, --verbose        add the placement of ranks, the profile, the price of each kind of op, all
+                         advice, every link
+    -h, --help           print this text
     Exit codes: 0 done; 1 the execution failed; 2 the command line, config or input file is wrong;
       3 done, but --max-error or --require-fit was missed.
 
@@ -151,10 +66,10 @@
     ----------------------------------------------------------------------------------------------------
         --model NAME                      in place of a config: a name of `stepsim list models`, a
                                           config.json or its folder
-        --system NAME                     with --model: a name of `stepsim list systems` or a synthetic
-                                          line; default dgx-h100
-        --strategy NAME                   with --model: ddp, zero1, zero2, fsdp or hsdp; default fsdp,
-                                          on one GPU ddp
+        --system NAME                     with --model: a name of `stepsim list systems`, or a line such
+                                          as "gpu:8 rtx4090"; default dgx-h100
+        --strategy NAME                   with --model; default fsdp (on one GPU ddp): ddp, zero1,
+                                          zero2, fsdp, hsdp
         --tokens N                        with --model: tokens a step, such as 4M (the default)
         --set KEY=VALUE                   override one key of the config (repeatable)
         --target "TOKENS tokens in TIME"  add time, energy, CO2 and money of so many tokens (15e12
@@ -179,8 +94,8 @@
                                           is for another machine
         --gpus N                          number of GPUs of the system, or of each system, in place of
                                           the config's nodes
-        --progress WHEN                   show progress on standard error: auto (on a terminal), always,
-                                          never
+        --progress WHEN                   show progress on standard error (auto: on a terminal): auto,
+                                          always, never
     -q, --quiet                           leave out notes, advice and progress; warnings and the result
                                           remain
     -v, --verbose                         add the placement of ranks, the profile, the price of each
@@ -192,7 +107,7 @@
     print a catalogue; parameters: the fitted constants with meaning and source
     option               effect
     -----------------------------------------------------------------------------------------------
-        --progress WHEN  show progress on standard error: auto (on a terminal), always, never
+        --progress WHEN  show progress on standard error (auto: on a terminal): auto, always, never
     -q, --quiet          leave out notes, advice and progress; warnings and the result remain
     -v, --verbose        add the placement of ranks, the profile, the price of each kind of op, all
                          advice, every link

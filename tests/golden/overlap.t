@@ -38,7 +38,7 @@ What is no trace:
     $ echo '{"a": 1}' > no.json; stepsim overlap no.json 2>&1; stepsim overlap 2>&1; stepsim overlap there_is_none.json 2>&1; stepsim overlap a.yaml b.yaml 2>&1
     > echo '[]' > empty.json; stepsim overlap empty.json 2>&1
     stepsim: no.json: neither a Chrome trace (traceEvents) nor an Nsight Systems export (SQLite)
-    stepsim: overlap: TRACE... [CONFIG.yaml] missing; `stepsim overlap --help` shows what there is
+    stepsim: overlap: TRACE... missing; `stepsim overlap --help` shows what there is
     stepsim: cannot read there_is_none.json: No such file or directory
     stepsim: two configs, a.yaml and b.yaml: one can be compared
     stepsim: empty.json: no kernel of a GPU is in it (PyTorch's profiler needs ProfilerActivity.CUDA; `nsys export --type sqlite` of a run traced with --trace cuda)

@@ -21,6 +21,7 @@ check() { # name, command
 
 COLUMNS=999 stepsim --help >"$scratch/help" || exit 1
 mapfile -t commands < <(sed -n 's/^ *stepsim \([a-z]\+\) .*\[options\]$/\1/p' "$scratch/help")
+for command in "${commands[@]}"; do COLUMNS=999 stepsim "$command" --help; done >>"$scratch/help"
 mapfile -t options < <(grep -oE '^(-.,|   ) --[a-z_-]+' "$scratch/help" | grep -oE -- '-.$|--.*' | sort -u)
 for kind in man bash zsh fish; do
 	stepsim generate $kind >"$scratch/$kind" || exit 1
