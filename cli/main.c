@@ -246,6 +246,10 @@ static enum status run_command(int argc, char **argv, struct context *x, struct 
 			return ST_OK;
 		return named ? help_command(c, e) : help_all(e);
 	}
+	if ((c->traits & CONFIG) && !o->model && o->n_positional == 1 && source_is_model(o->positional[0])) {
+		o->model = o->positional[0];
+		o->n_positional = 0;
+	}
 	st = check_arguments(c, o, e);
 	return st ? st : run_on_ranks(c, x, o, e);
 }

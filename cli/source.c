@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/array.h"
@@ -10,6 +11,7 @@
 #include "base/paths.h"
 #include "cli/import.h"
 #include "cli/starter.h"
+#include "step/import/hf_config.h"
 
 static bool is_assumed(const struct import *im, enum key_id id)
 {
@@ -92,6 +94,21 @@ enum status source_text(const char *path, char **text, size_t *len, struct error
 		return file_read("/dev/stdin", CONFIG_LIMIT_B, text, len, e);
 	snprintf(file, sizeof file, "%.*s", part ? (int)(part - 1 - path) : (int)strlen(path), path);
 	return file_read(file, CONFIG_LIMIT_B, text, len, e);
+}
+
+bool source_is_model(const char *path)
+{
+	char file[PATH_MAX_LEN], *text = NULL;
+	struct error none = {0};
+	struct stat at;
+	size_t len = 0;
+	const bool folder = stat(path, &at) == 0 && S_ISDIR(at.st_mode);
+	if (strcmp(path, "-") == 0 || foreign_part(path))
+		return false;
+	snprintf(file, sizeof file, "%.3900s%s", path, folder ? "/config.json" : "");
+	const bool is = file_read(file, CONFIG_LIMIT_B, &text, &len, &none) == ST_OK && hf_config_is(text, len);
+	free(text);
+	return is;
 }
 
 /* A preset's name in place of a file's is refused with the option that takes it. */

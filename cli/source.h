@@ -19,6 +19,9 @@ const char *source_argument(const struct options *o);
 /* Reads o->config with the options' --set texts, as config_parse. */
 enum status source_parse(const struct options *o, struct config *c, struct error *e);
 
+/* Returns whether a file, or the config.json of a folder, is a Hugging Face model: what `--model` takes. */
+bool source_is_model(const char *path);
+
 /* Returns whether the name of a file is that of a config (.yaml, .toml, .sh, .py), where traces or logs may stand
  * beside it. */
 bool source_is_config(const char *path);

@@ -9,6 +9,7 @@
 #include "base/memory_stream.h"
 #include "base/paths.h"
 #include "base/suggest.h"
+#include "step/import/export_form.h"
 #include "step/import/import.h"
 
 #define ROUNDS 4 /* of what is added, which other keys may follow from */
@@ -180,133 +181,11 @@ static enum status put_rows(struct exporter *x)
 	enum status st = ST_OK;
 	for (size_t i = 0; i < x->table.rows.n && !st; i++) {
 		const struct import_row *r = &x->table.rows.at[i];
-		if (!r->no_export && holds(x, r))
+		const bool other_form = r->form && strcmp(r->form, x->table.writes) != 0;
+		if (!r->no_export && !other_form && holds(x, r))
 			st = put_row(x, r);
 	}
 	return st;
-}
-
-/* ---- forms ---- */
-
-static bool is_bare(const char *text)
-{
-	char *rest;
-	strtod(text, &rest);
-	return (*text && !*rest) || strcmp(text, "true") == 0 || strcmp(text, "false") == 0;
-}
-
-/* Writes "[a, 1]" as ["a", 1]. */
-static void write_list(const char *text, FILE *out)
-{
-	char word[KEY_VALUE_MAX];
-	for (const char *p = text; *p; p++) {
-		const size_t len = strcspn(p, "[], ");
-		snprintf(word, sizeof word, "%.*s", (int)len, p);
-		if (len)
-			fprintf(out, is_bare(word) ? "%s" : "\"%s\"", word);
-		p += len;
-		if (!*p)
-			break;
-		putc(*p, out);
-	}
-}
-
-static void write_text(const char *text, bool quotes, FILE *out)
-{
-	if (quotes && *text == '[') {
-		write_list(text, out);
-		return;
-	}
-	if (!quotes || is_bare(text)) {
-		fputs(text, out);
-		return;
-	}
-	putc('"', out);
-	for (; *text; text++)
-		fprintf(out, strchr("\"\\", *text) ? "\\%c" : "%c", *text);
-	putc('"', out);
-}
-
-static void write_toml(const struct ynode *n, const char *path, FILE *out)
-{
-	char inner[KEY_VALUE_MAX];
-	bool keys = false;
-	for (size_t i = 0; i < n->n; i++) {
-		if (n->child[i]->kind != Y_SCALAR)
-			continue;
-		if (!keys && *path)
-			fprintf(out, "\n[%s]\n", path);
-		keys = true;
-		fprintf(out, "%s = ", n->child[i]->key);
-		write_text(n->child[i]->text, true, out);
-		putc('\n', out);
-	}
-	for (size_t i = 0; i < n->n; i++) {
-		snprintf(inner, sizeof inner, "%s%s%s", path, *path ? "." : "", n->child[i]->key);
-		if (n->child[i]->kind == Y_MAP)
-			write_toml(n->child[i], inner, out);
-	}
-}
-
-static void write_yaml(const struct ynode *n, int depth, FILE *out)
-{
-	for (size_t i = 0; i < n->n; i++) {
-		fprintf(out, "%*s%s:", 2 * depth, "", n->child[i]->key);
-		if (n->child[i]->kind == Y_MAP) {
-			putc('\n', out);
-			write_yaml(n->child[i], depth + 1, out);
-		} else {
-			putc(' ', out);
-			write_text(n->child[i]->text, strpbrk(n->child[i]->text, ":#{}\"'") != NULL, out);
-			putc('\n', out);
-		}
-	}
-}
-
-static void write_json(const struct ynode *n, int depth, FILE *out)
-{
-	fputs("{\n", out);
-	for (size_t i = 0; i < n->n; i++) {
-		fprintf(out, "%*s\"%s\": ", 2 * depth + 2, "", n->child[i]->key);
-		if (n->child[i]->kind == Y_MAP)
-			write_json(n->child[i], depth + 1, out);
-		else
-			write_text(n->child[i]->text, true, out);
-		fputs(i + 1 < n->n ? ",\n" : "\n", out);
-	}
-	fprintf(out, "%*s}", 2 * depth, "");
-}
-
-/* Writes a value behind its flag; of a list its words: "[a, b]" as "a b". What a shell reads otherwise is quoted. */
-static void write_words(const char *text, FILE *out)
-{
-	putc(' ', out);
-	if (*text == '(') {
-		fprintf(out, "'%s'", text);
-		return;
-	}
-	for (const char *p = text; *p; p++)
-		if (*text != '[' || !strchr("[],", *p))
-			putc(*p, out);
-}
-
-static void write_flags(const struct exporter *x, FILE *out)
-{
-	const struct ynode *root = ydoc_root(x->doc);
-	char text[KEY_VALUE_MAX];
-	fill(x, x->table.launch, text);
-	fprintf(out, "\n%s", text);
-	for (size_t i = 0; i < root->n; i++) {
-		const struct ynode *n = root->child[i];
-		if (strcmp(n->text, "false") == 0)
-			continue;
-		fputs(" \\\n    --", out);
-		for (const char *p = n->key; *p; p++)
-			putc(*p == '_' ? '-' : *p, out);
-		if (strcmp(n->text, "true") != 0)
-			write_words(n->text, out);
-	}
-	putc('\n', out);
 }
 
 /* ---- what the framework has no word for ---- */
@@ -328,9 +207,8 @@ static void value_of(const struct exporter *x, enum key_id id, char out[KEY_VALU
 
 static enum status write_all(struct exporter *x, FILE *out)
 {
-	const char *writes = x->table.writes;
-	const bool json = strcmp(writes, "json") == 0;
-	char path[KEY_VALUE_MAX], value[KEY_VALUE_MAX];
+	const bool json = strcmp(x->table.writes, "json") == 0;
+	char path[KEY_VALUE_MAX], value[KEY_VALUE_MAX], launch[KEY_VALUE_MAX] = "";
 	struct ynode *beside = NULL;
 	bool heading = false;
 	for (int i = 0; i < KEY_COUNT; i++) {
@@ -347,16 +225,9 @@ static enum status write_all(struct exporter *x, FILE *out)
 			return error_nomem(x->e, "a config");
 		}
 	}
-	if (strcmp(writes, "toml") == 0)
-		write_toml(ydoc_root(x->doc), "", out);
-	else if (strcmp(writes, "yaml") == 0 && putc('\n', out) != EOF)
-		write_yaml(ydoc_root(x->doc), 0, out);
-	else if (json)
-		write_json(ydoc_root(x->doc), 0, out);
-	else
-		write_flags(x, out);
-	if (json)
-		putc('\n', out);
+	if (x->table.launch)
+		fill(x, x->table.launch, launch);
+	export_form_write(&x->table, ydoc_root(x->doc), launch, out);
 	return ST_OK;
 }
 
@@ -496,7 +367,7 @@ enum status export_write(const struct config *c, const char *to, FILE *out, stru
 		return st;
 	if (!x.table.writes)
 		st = error_set(e, ST_INPUT, "%s: its configs are read, but not written", x.table.title);
-	else if (x.table.launch && c->model.encoder_layers > 0)
+	else if (strcmp(x.table.writes, "flags") == 0 && c->model.encoder_layers > 0)
 		st = error_set(e, ST_INPUT, "%s: model.encoder_layers: what it starts builds decoders alone",
 			x.table.title);
 	else if ((model_is_conv(&c->model) || c->model.adaptive_norm) && writes_model(&x.table))

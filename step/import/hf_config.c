@@ -129,12 +129,44 @@ static void read_model(struct hf_reader *r)
 	m->seq_len = m->seq_len < HF_SEQ_LEN ? m->seq_len : HF_SEQ_LEN;
 }
 
-enum status hf_config_parse(const char *text, size_t len, const char *name, struct hf_model *m, struct error *e)
+/* Replaces what Python writes beside JSON's numbers, as in the "time_step_limit": [0.0, Infinity] of Mamba-2, by a
+ * number of the same length. */
+static void mask_python_numbers(char *text, size_t len)
+{
+	static const struct {
+		const char *word, *number;
+	} words[] = {{"Infinity", "1e308   "}, {"NaN", "0  "}};
+	bool quoted = false;
+	for (size_t i = 0; i < len; i++) {
+		i += quoted && text[i] == '\\';
+		quoted ^= i < len && text[i] == '"';
+		for (size_t k = 0; !quoted && k < COUNT(words); k++) {
+			const size_t n = strlen(words[k].word);
+			if (i + n <= len && memcmp(text + i, words[k].word, n) == 0)
+				memcpy(text + i, words[k].number, n);
+		}
+	}
+}
+
+static enum status load(const char *text, size_t len, const char *name, json_t **root, struct error *e)
 {
 	json_error_t where;
-	json_t *root = json_loadb(text, len, JSON_REJECT_DUPLICATES, &where);
-	if (!root)
-		return error_set(e, ST_INPUT, "%s:%d:%d: %s", name, where.line, where.column, where.text);
+	char *copy = malloc(len + 1);
+	if (!copy)
+		return error_nomem(e, "a model's config");
+	memcpy(copy, text, len);
+	mask_python_numbers(copy, len);
+	*root = json_loadb(copy, len, JSON_REJECT_DUPLICATES, &where);
+	free(copy);
+	return *root ? ST_OK : error_set(e, ST_INPUT, "%s:%d:%d: %s", name, where.line, where.column, where.text);
+}
+
+enum status hf_config_parse(const char *text, size_t len, const char *name, struct hf_model *m, struct error *e)
+{
+	json_t *root = NULL;
+	enum status st = load(text, len, name, &root, e);
+	if (st)
+		return st;
 	struct hf_reader r = {.root = root, .name = name, .out = m, .e = e};
 	if (json_is_object(root))
 		read_model(&r);
@@ -157,8 +189,13 @@ enum status hf_config_load(const char *path, struct hf_model *m, struct error *e
 
 bool hf_config_is(const char *text, size_t len)
 {
-	json_t *root = json_loadb(text, len, JSON_REJECT_DUPLICATES, NULL);
-	const bool is = json_is_string(json_object_get(root, "model_type"));
+	struct error none = {0};
+	json_t *root = NULL;
+	if (load(text, len, "", &root, &none))
+		return false;
+	/* a Trainer's arguments can name a type, too (ms-swift's args.json) */
+	const bool is = json_is_string(json_object_get(root, "model_type")) &&
+	                !json_object_get(root, "per_device_train_batch_size");
 	json_decref(root);
 	return is;
 }

@@ -61,7 +61,8 @@ static void read_nemotron_pattern(struct hf_reader *r, struct model *m)
 	static const struct {
 		const char *kind;
 		char letter;
-	} kinds[] = {{"mamba", 'M'}, {"attention", '*'}, {"mlp", '-'}, {"moe", 'E'}};
+	} kinds[] = {{"mamba", 'M'}, {"attention", '*'}, {"mlp", '-'}, {"moe", 'E'}, {"linear_attention", 'M'},
+		{"full_attention", '*'}}; /* the last two are what transformers 5 writes */
 	const json_t *text = hf_get(r, "hybrid_override_pattern"), *list = hf_get(r, "layers_block_type"), *v;
 	const char *key = text || !list ? "hybrid_override_pattern" : "layers_block_type";
 	char pattern[LAYER_PATTERN + 1] = "";

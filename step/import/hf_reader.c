@@ -8,7 +8,10 @@ int64_t hf_head_dim_of(struct hf_reader *r, const struct model *m, const char *h
 {
 	if (hf_get(r, "head_dim"))
 		return hf_int(r, "head_dim", KEY_model_head_dim, 0);
-	if (m->hidden % m->heads != 0 && !hf_get(r, "kv_lora_rank"))
+	/* transformers rounds down for qwen3_moe, glm4_moe and others with experts, whose heads have columns of their
+	 * own */
+	const bool rounds = hf_get(r, "kv_lora_rank") || hf_get(r, "num_experts") || hf_get(r, "n_routed_experts");
+	if (m->hidden % m->heads != 0 && !rounds)
 		hf_fail(r, hidden_key, "not a multiple of the number of heads");
 	return m->hidden / m->heads;
 }
@@ -30,7 +33,9 @@ static const char *width_key(const struct hf_reader *r)
 
 void hf_read_sizes(struct hf_reader *r, struct model *m)
 {
-	m->layers = hf_int(r, "num_hidden_layers", KEY_model_layers, 0);
+	/* Nemotron-H's list stands for their number */
+	m->layers = hf_int(r, "num_hidden_layers", KEY_model_layers,
+		(int64_t)json_array_size(hf_get(r, "layers_block_type")));
 	m->hidden = hf_int(r, "hidden_size", KEY_model_hidden, 0);
 	m->heads = hf_int(r, "num_attention_heads", KEY_model_heads, 0);
 	m->kv_heads = hf_int(r, "num_key_value_heads", KEY_model_kv_heads, m->heads);

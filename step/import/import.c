@@ -93,7 +93,7 @@ enum status import_read(const char *text, size_t len, const char *name, const ch
 		return st;
 	if (from || *out->foreign.framework)
 		snprintf(framework, sizeof framework, "%s", from ? from : out->foreign.framework);
-	else if (count_ours(&out->foreign) < ydoc_root(out->foreign.doc)->n)
+	else if (count_ours(&out->foreign) < ydoc_root(out->foreign.doc)->n && !hf_config_is(text, len))
 		st = recognise(&out->foreign, framework, e);
 	*found = st || *framework;
 	out->is_strange = !*found && ydoc_root(out->foreign.doc)->n >= 3 && count_ours(&out->foreign) == 0 &&

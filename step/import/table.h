@@ -20,14 +20,16 @@
  *   first    true: of a list, "[127, 0]", its first number is taken
  *   is       a value that export writes and that import passes over
  *   only     import or export
+ *   form     export writes the row in this form alone
  * Of several rows for one key of CONFIG.yaml the first counts that the file has; defaults come after all of them.
  * sets: keys of CONFIG.yaml that hold where no row gives another value.
  * no_effect, not_modelled: {why: [patterns of keys]}; of several that a key fits the longest counts.
  * also: further tables, whose rows and lists come behind.
  * apart: tables of the text whose keys are no row's, unless a row has their whole path.
  * detect: lists of keys; a file with all keys of one of them is of this framework.
- * writes: the form that export writes: toml, yaml, json or flags, behind the words `launch`. In these and in `is`, keys
- * of CONFIG.yaml in braces are replaced by their values. Without it, the framework is read alone.
+ * writes: the form that export writes: toml, yaml, json, python, or flags behind the words `launch`. In these and in
+ * `is`, keys of CONFIG.yaml in braces are replaced by their values. Without it, the framework is read alone.
+ * imports: of Python, {name: the line that imports it}.
  */
 #ifndef STEPSIM_STEP_IMPORT_TABLE_H
 #define STEPSIM_STEP_IMPORT_TABLE_H
@@ -40,7 +42,7 @@ struct import_row {
 	const struct ynode *key; /* a text or a list of them */
 	enum key_id to;          /* KEY_COUNT: none, with `is` */
 	const struct ynode *values, *when, *given, *times, *over, *plus;
-	const char *with, *default_, *is, *until;
+	const char *with, *default_, *is, *until, *form;
 	int64_t multiple;
 	bool inverse, first, hub, layout, list, all_experts, shares, no_import, no_export;
 };
@@ -55,7 +57,7 @@ struct import_reason {
 struct import_table {
 	char name[STACK_NAME];
 	const char *title, *writes, *launch;
-	const struct ynode *detect, *apart;
+	const struct ynode *detect, *apart, *imports;
 	VEC(struct import_row) rows;
 	VEC(struct import_reason) reasons;
 	VEC(const struct ynode *) sets; /* scalars with their keys */

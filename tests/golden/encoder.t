@@ -144,13 +144,12 @@ Flash attention, without biases by distance.
 
 What is not in its Hugging Face file follows from the type; a length of one's own goes to both stacks.
 
-    $ echo '{"model_type": "t5", "d_model": 64, "num_layers": 1, "num_heads": 4, "d_kv": 16, "d_ff": 128, "vocab_size": 256}' > config.json; stepsim predict config.json --set cluster.system=dgx-h100 -q | sed -n 3,4p; stepsim predict config.json --set cluster.system=dgx-h100 --set model.encoder_seq_len=1024 --set model.seq_len=256 -q | sed -n 4p
-    t5 (99.0 k parameters), ddp on 8 ranks (dp 8), bf16
-    a step: 64 sequences of 512 and 114 tokens, 1 micro-batch of 8 a replica
-    a step: 64 sequences of 1024 and 256 tokens, 1 micro-batch of 8 a replica
-    $ echo '{"model_type": "t5", "feed_forward_proj": "gated-tanh"}' > config.json; stepsim predict config.json --set cluster.system=dgx-h100
-    stepsim: config.json:1:20: model.hf_config: config.json: feed_forward_proj: expected relu, gated-gelu or gated-silu
-    [2]
+    $ echo '{"model_type": "t5", "d_model": 64, "num_layers": 1, "num_heads": 4, "d_kv": 16, "d_ff": 128, "vocab_size": 256}' > config.json; stepsim predict config.json -q | sed -n 3,4p; stepsim predict config.json --set model.encoder_seq_len=1024 --set model.seq_len=256 -q | sed -n 4p
+    t5 (99.0 k parameters), fsdp on 8 ranks (dp 8), bf16
+    a step: 35080 sequences of 512 and 114 tokens, 4385 micro-batches of 1 a replica
+    a step: 35080 sequences of 1024 and 256 tokens, 4385 micro-batches of 1 a replica
+    $ echo '{"model_type": "t5", "feed_forward_proj": "gated-tanh"}' > config.json; stepsim predict config.json 2>&1 | sed 's,/[^ ]*/,,'
+    stepsim: --model config.json: model.hf_config: config.json: feed_forward_proj: expected relu, gated-gelu or gated-silu
     $ stepsim export $ROOT/configs/t5-tiny.yaml --to megatron
     stepsim: Megatron-LM: model.encoder_layers: what it starts builds decoders alone
     [2]

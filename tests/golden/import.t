@@ -122,7 +122,7 @@ DeepSpeed says nothing of the model: a Hugging Face config.json beside it does, 
 
 The main job takes such files, too.
 
-    $ stepsim export $ROOT/configs/fsdp-tiny.yaml --set parallel.data=2 --to torchtitan -o tiny.toml
+    $ stepsim export $ROOT/configs/fsdp-tiny.yaml --set parallel.data=2 --to torchtitan-0.2 -o tiny.toml
     > stepsim tiny.toml -q | tail -1
     > stepsim tiny.toml 2>&1 >out | grep -v '^stepsim: CPU'
     > stepsim predict tiny.toml --print-ranks -q
@@ -139,7 +139,7 @@ What cannot be read.
     > stepsim import bad.toml
     > stepsim predict bad.toml
     stepsim: other.yaml:1:1: the keys, the first is "something", are of no framework that is known; --from NAME names one (accelerate axolotl deepspeed levanter litgpt llama-factory llm-foundry maxtext megatron nanotron nemo olmo-core torchtitan torchtune transformers)
-    stepsim: unknown framework "mosaic" (known: accelerate, axolotl, deepspeed, levanter, litgpt, llama-factory, llm-foundry, maxtext, megatron, nanotron, nemo, olmo-core, torchtitan, torchtune, transformers)
+    stepsim: unknown framework "mosaic" (known: accelerate, axolotl, deepspeed, levanter, litgpt, llama-factory, llm-foundry, maxtext, megatron, nanotron, nemo, olmo-core, torchtitan, torchtitan-0.2, torchtune, transformers)
     stepsim: bad.toml:2:11: training.seq_len (model.seq_len): expected an integer from 1 to 16777216, got "x"
     stepsim: bad.toml:2:11: training.seq_len (model.seq_len): expected an integer from 1 to 16777216, got "x"
     [2]
@@ -191,6 +191,31 @@ Written for a framework, a config holds what that has no key for in comments, wh
     # For stepsim alone, which reads these comments:
     # stepsim: cluster.system: dgx-h100
     # stepsim: cluster.nodes: 8
+    # torchtitan 0.3; with this file as plan.py:
+    #   torchrun --nproc-per-node gpu --nnodes 8 -m torchtitan.train --module plan --config plan
+    from torchtitan.distributed.activation_checkpoint import FullAC
+    from torchtitan.models.llama3 import config_registry as llama3
+    def plan():
+        config = llama3.llama3_8b()
+        config.model_spec = llama3.model_registry("8B")
+        config.training.seq_len = 8192
+        config.training.local_batch_size = 2
+        config.training.global_batch_size = 128
+        config.training.mixed_precision_param = "bfloat16"
+        config.training.mixed_precision_reduce = "float32"
+        config.parallelism.tensor_parallel_degree = 1
+        config.parallelism.pipeline_parallel_degree = 1
+        config.parallelism.context_parallel_degree = 1
+        config.parallelism.expert_parallel_degree = 1
+        config.parallelism.data_parallel_shard_degree = 64
+        config.parallelism.data_parallel_replicate_degree = 1
+        config.parallelism.fsdp_reshard_after_forward = "always"
+        config.compile.enable_async_tensor_parallel = False
+        config.compile.enable = True
+        config.compile.components = ["model", "loss"]
+        config.activation_checkpoint = FullAC.Config()
+        return config
+    $ stepsim export $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --to torchtitan-0.2 | sed -n 5,12p
     [model]
     name = "llama3"
     flavor = "8B"
@@ -198,23 +223,16 @@ Written for a framework, a config holds what that has no key for in comments, wh
     seq_len = 8192
     local_batch_size = 2
     global_batch_size = 128
-    mixed_precision_param = "bfloat16"
-    mixed_precision_reduce = "float32"
-    [parallelism]
-    tensor_parallel_degree = 1
-    pipeline_parallel_degree = 1
-    context_parallel_degree = 1
-    expert_parallel_degree = 1
-    data_parallel_shard_degree = 64
-    data_parallel_replicate_degree = 1
-    fsdp_reshard_after_forward = "always"
-    enable_async_tensor_parallel = false
-    [optimizer]
-    name = "AdamW"
-    [activation_checkpoint]
-    mode = "full"
-    [compile]
-    enable = true
+    $ stepsim export $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --to torchtitan --set model.preset=qwen3-8b --set train.dtype=fp8 --set train.recompute=none | grep -E 'import|config = |model_spec|checkpoint'
+    from torchtitan.components.quantization import Float8LinearConverter
+    from torchtitan.models.qwen3 import config_registry as qwen3
+        config = qwen3.qwen3_14b()
+        config.model_spec = qwen3.model_registry("8B", converters=[Float8LinearConverter.Config(model_compile_enabled=True)])
+        config.activation_checkpoint = None
+    $ stepsim export $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --to torchtitan --set model.preset=qwen2.5-7b | grep -E 'recipe|preset'
+    # stepsim: model.preset: qwen2.5-7b
+    from your_recipes import your_recipe  # torchtitan has no recipe of this model
+        config = your_recipe()
     $ stepsim export $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --to llm-foundry
     stepsim: llm-foundry: its configs are read, but not written
     [2]
@@ -227,27 +245,31 @@ Read again, it is the same resolved config, of the same step time.
     $ cd $ROOT/configs; python3 ../tests/golden/round_trip.py llama3-8b-fsdp-64xh100.yaml \
     >     pp-llama3-70b-64xh100.yaml ep-mixtral-8x7b-64xh100.yaml ddp-gpt2-774m-32xl40s.yaml
     llama3-8b-fsdp-64xh100.yaml torchtitan same
+    llama3-8b-fsdp-64xh100.yaml torchtitan-0.2 same
     llama3-8b-fsdp-64xh100.yaml megatron same
     llama3-8b-fsdp-64xh100.yaml deepspeed same
     llama3-8b-fsdp-64xh100.yaml nanotron same
     llama3-8b-fsdp-64xh100.yaml accelerate same
     pp-llama3-70b-64xh100.yaml torchtitan same
+    pp-llama3-70b-64xh100.yaml torchtitan-0.2 same
     pp-llama3-70b-64xh100.yaml megatron same
     pp-llama3-70b-64xh100.yaml deepspeed same
     pp-llama3-70b-64xh100.yaml nanotron same
     pp-llama3-70b-64xh100.yaml accelerate same
     ep-mixtral-8x7b-64xh100.yaml torchtitan same
+    ep-mixtral-8x7b-64xh100.yaml torchtitan-0.2 same
     ep-mixtral-8x7b-64xh100.yaml megatron same
     ep-mixtral-8x7b-64xh100.yaml deepspeed same
     ep-mixtral-8x7b-64xh100.yaml nanotron same
     ep-mixtral-8x7b-64xh100.yaml accelerate same
     ddp-gpt2-774m-32xl40s.yaml torchtitan same
+    ddp-gpt2-774m-32xl40s.yaml torchtitan-0.2 same
     ddp-gpt2-774m-32xl40s.yaml megatron same
     ddp-gpt2-774m-32xl40s.yaml deepspeed same
     ddp-gpt2-774m-32xl40s.yaml nanotron same
     ddp-gpt2-774m-32xl40s.yaml accelerate same
     $ python3 $ROOT/tests/golden/round_trip.py
-    24 plans, 5 frameworks: 120 come back the same
+    24 plans, 6 frameworks: 144 come back the same
     $ stepsim export --model resnet50 --to megatron
     stepsim: Megatron-LM has no convolutional networks
     [2]
@@ -340,7 +362,7 @@ A Hugging Face config.json is of no framework, and is taken as it is.
     $ echo '{"model_type": "llama", "hidden_size": 128, "num_attention_heads": 4, "num_hidden_layers": 2,
     >  "intermediate_size": 256, "vocab_size": 512, "max_position_embeddings": 64}' >config.json
     > stepsim predict config.json --set cluster.system=dgx-h100 -q | sed -n 3p
-    llama (459 k parameters), ddp on 8 ranks (dp 8), bf16
+    llama (459 k parameters), fsdp on 8 ranks (dp 8), bf16
 
 The name of a preset's page on the hub is that preset.
 

@@ -7,7 +7,7 @@ import json
 import subprocess
 import sys
 
-FRAMEWORKS = ("torchtitan", "megatron", "deepspeed", "nanotron", "accelerate")
+FRAMEWORKS = ("torchtitan", "torchtitan-0.2", "megatron", "deepspeed", "nanotron", "accelerate")
 # Two ways to say train.global_batch, which is compared.
 SAID_OTHERWISE = {"train.tokens_per_step", "train.batch_per_gpu"}
 # Options of `predict` and `export`; a word with a dot is a key to set.

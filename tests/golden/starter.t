@@ -81,6 +81,16 @@ A folder with Hugging Face's config.json:
     llama (1.20 B parameters), fsdp on 8 ranks (dp 8), bf16
     a step: 976 sequences of 4096 tokens, 122 micro-batches of 1 a replica
     on: NVIDIA DGX H100, 8 x NVIDIA H100 SXM5 80GB (catalogue configs/systems/dgx-h100.yaml)
+The file or its folder alone is the same; what transformers writes of Mamba-2 is no JSON; a model_type decides, though the sizes have Megatron-LM's names:
+    $ mkdir m; cd m; echo '{"model_type": "llama", "hidden_size": 2048, "num_hidden_layers": 16, "num_attention_heads": 32, "intermediate_size": 8192, "vocab_size": 32000, "max_position_embeddings": 131072}' >config.json; stepsim predict config.json --gpus 8 -q | sed -n 3,4p; stepsim predict . --gpus 8 -q | sed -n 3,4p
+    > echo '{"model_type": "nemotron_h", "hidden_size": 2048, "layers_block_type": ["linear_attention", "mlp", "full_attention", "mlp"], "num_attention_heads": 32, "intermediate_size": 8192, "vocab_size": 32000, "mamba_num_heads": 64, "time_step_limit": [0.0, Infinity]}' >config.json; stepsim predict config.json -q | sed -n 3p
+    > echo '{"model_type": "longcat_flash", "num_layers": 28, "hidden_size": 6144, "num_attention_heads": 64}' >config.json; stepsim predict config.json 2>&1 | sed 's,/[^ ]*/,,'
+    llama (1.20 B parameters), fsdp on 8 ranks (dp 8), bf16
+    a step: 976 sequences of 4096 tokens, 122 micro-batches of 1 a replica
+    llama (1.20 B parameters), fsdp on 8 ranks (dp 8), bf16
+    a step: 976 sequences of 4096 tokens, 122 micro-batches of 1 a replica
+    nemotron_h (244 M parameters), fsdp on 8 ranks (dp 8), bf16
+    stepsim: --model config.json: model.hf_config: config.json: model_type: longcat_flash has two attentions a layer, and zero-computation experts, which cannot be described (nearest: deepseek_v3; docs/reference.md lists those that are known)
 What is wrong:
     $ stepsim predict --model llama8b
     stepsim: --model llama8b: model.preset: unknown preset "llama8b" (nearest: llama3-8b)
