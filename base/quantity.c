@@ -232,6 +232,8 @@ enum status quantity_parse_with_unit(const char *text, enum unit unit, double *v
 
 /* ---- printing ---- */
 
+#define NEAR_RANGE 10 /* between ends of a range that are printed in one unit */
+
 struct step {
 	double factor;
 	const char *prefix; /* the whole unit, for times */
@@ -292,7 +294,8 @@ static const struct step *fitting_step(const struct steps *steps, double x)
 	return fit;
 }
 
-char *quantity_format(char buf[QUANTITY_MAX], double value, enum unit unit)
+/* Formats a value in `step`, one of the unit's steps; NULL: in the one that fits. */
+static char *format_in(char buf[QUANTITY_MAX], double value, enum unit unit, const struct step *step)
 {
 	if (isnan(value)) {
 		strcpy(buf, "-");
@@ -308,10 +311,11 @@ char *quantity_format(char buf[QUANTITY_MAX], double value, enum unit unit)
 			printed);
 		return buf;
 	}
-	const struct steps *steps = &steps_of[unit];
-	const struct step *step = fitting_step(steps, x);
+	const bool fits = !step;
+	if (fits)
+		step = fitting_step(&steps_of[unit], x);
 	double scaled = x / step->factor;
-	if (step != steps->at)
+	if (fits && step != steps_of[unit].at)
 		scaled = fmax(scaled, 1); /* it was rounded up to this step: 59.98 s is 1.00 min */
 	if ((unit == UNIT_BYTE || unit == UNIT_NONE) && step->factor == 1 && scaled == floor(scaled)) /* whole: "8 B" */
 		snprintf(digits, sizeof digits, "%.0f", scaled);
@@ -319,5 +323,21 @@ char *quantity_format(char buf[QUANTITY_MAX], double value, enum unit unit)
 		format_digits(digits, sizeof digits, scaled);
 	snprintf(buf, QUANTITY_MAX, "%s%s%s%s%s%s", sign, before, digits, *step->prefix || *printed ? " " : "",
 		step->prefix, printed);
+	return buf;
+}
+
+char *quantity_format(char buf[QUANTITY_MAX], double value, enum unit unit)
+{
+	return format_in(buf, value, unit, NULL);
+}
+
+char *quantity_format_range(char buf[QUANTITY_RANGE], double low, double high, enum unit unit)
+{
+	char a[QUANTITY_MAX], b[QUANTITY_MAX];
+	const bool near = low > 0 && high >= low && high < NEAR_RANGE * low;
+	const struct step *step = near ? fitting_step(&steps_of[unit], sqrt(low * high)) : NULL;
+	format_in(a, low, unit, step);
+	format_in(b, high, unit, step);
+	snprintf(buf, QUANTITY_RANGE, "%s to %s", a, b);
 	return buf;
 }

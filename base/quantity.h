@@ -39,4 +39,8 @@ enum status quantity_parse_with_unit(const char *text, enum unit unit, double *v
 #define QUANTITY_MAX 32
 char *quantity_format(char buf[QUANTITY_MAX], double value, enum unit unit);
 
+/* "49.7 s to 68.4 s": both ends in the unit that fits their geometric mean, unless they lie far apart. Returns buf. */
+#define QUANTITY_RANGE (2 * QUANTITY_MAX + 4)
+char *quantity_format_range(char buf[QUANTITY_RANGE], double low, double high, enum unit unit);
+
 #endif

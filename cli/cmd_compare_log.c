@@ -21,14 +21,14 @@ static bool inside(const struct log_run *r)
 static enum status add_row(struct table *t, const struct log_run *r, struct error *e)
 {
 	const struct train_log_summary *m = &r->measured;
-	char q[6][QUANTITY_MAX];
-	return table_row(t, e, "%s|%s|%zu|%s|%s to %s|%s|%s to %s|%+.1f %%|%s", log_run_name(r), r->framework, m->lines,
-		quantity_format(q[0], m->median_s, UNIT_SECOND), quantity_format(q[1], m->p10_s, UNIT_SECOND),
-		quantity_format(q[2], m->p90_s, UNIT_SECOND),
-		quantity_format(q[3], r->predicted.time.step_s, UNIT_SECOND),
-		quantity_format(q[4], r->predicted.interval90_s[0], UNIT_SECOND),
-		quantity_format(q[5], r->predicted.interval90_s[1], UNIT_SECOND), 100 * log_run_error(r),
-		inside(r) ? "" : "outside");
+	char q[2][QUANTITY_MAX], range[2][QUANTITY_RANGE];
+	return table_row(t, e, "%s|%s|%zu|%s|%s|%s|%s|%+.1f %%|%s", log_run_name(r), r->framework, m->lines,
+		quantity_format(q[0], m->median_s, UNIT_SECOND),
+		quantity_format_range(range[0], m->p10_s, m->p90_s, UNIT_SECOND),
+		quantity_format(q[1], r->predicted.time.step_s, UNIT_SECOND),
+		quantity_format_range(range[1], r->predicted.interval90_s[0], r->predicted.interval90_s[1],
+			UNIT_SECOND),
+		100 * log_run_error(r), inside(r) ? "" : "outside");
 }
 
 /* Further figures of both sides, where the log has them. */

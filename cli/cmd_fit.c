@@ -179,14 +179,14 @@ static enum status print_runs(const struct own_fit *f, FILE *out, struct error *
 	for (size_t i = 0; i < f->logs.n && !st; i++) {
 		const struct log_run *l = &f->logs.at[i];
 		const struct fit_run *r = &f->runs[i];
-		char q[6][QUANTITY_MAX], p[3][NUMBER_MAX];
-		st = table_row(t, e, "%s|%s|%s|%s to %s|%s|%s|%s|%s|%s", log_run_name(l),
+		char q[4][QUANTITY_MAX], range[QUANTITY_RANGE], p[3][NUMBER_MAX];
+		st = table_row(t, e, "%s|%s|%s|%s|%s|%s|%s|%s|%s", log_run_name(l),
 			quantity_format(q[0], r->measured_s, UNIT_SECOND),
 			quantity_format(q[1], r->before_s, UNIT_SECOND),
-			quantity_format(q[2], l->predicted.interval90_s[0], UNIT_SECOND),
-			quantity_format(q[3], l->predicted.interval90_s[1], UNIT_SECOND),
-			percent(p[0], error_of(r->before_s, r)), quantity_format(q[4], r->after_s, UNIT_SECOND),
-			percent(p[1], error_of(r->after_s, r)), quantity_format(q[5], r->left_out_s, UNIT_SECOND),
+			quantity_format_range(range, l->predicted.interval90_s[0], l->predicted.interval90_s[1],
+				UNIT_SECOND),
+			percent(p[0], error_of(r->before_s, r)), quantity_format(q[2], r->after_s, UNIT_SECOND),
+			percent(p[1], error_of(r->after_s, r)), quantity_format(q[3], r->left_out_s, UNIT_SECOND),
 			percent(p[2], error_of(r->left_out_s, r)));
 	}
 	if (!st)

@@ -28,7 +28,7 @@ static bool each(char buf[BASIS], const struct compare_figure *f, enum unit unit
 
 static enum status time_row(const struct compare *c, struct table *t, struct error *e)
 {
-	char q[4][QUANTITY_MAX], goodput[48] = "";
+	char q[2][QUANTITY_MAX], range[QUANTITY_RANGE], goodput[48] = "";
 	const struct compare_row *r = c->rows.at;
 	double interval[2];
 	if (!r->fits)
@@ -36,9 +36,9 @@ static enum status time_row(const struct compare *c, struct table *t, struct err
 	const double s = compare_value(r, BY_TIME, interval);
 	if (r->predicted->goodput > 0)
 		snprintf(goodput, sizeof goodput, ", goodput %.1f %%", 100 * r->predicted->goodput);
-	return table_row(t, e, "time|%s|%s to %s (90 %% interval), %s steps%s", quantity_format(q[0], s, UNIT_SECOND),
-		quantity_format(q[1], interval[0], UNIT_SECOND), quantity_format(q[2], interval[1], UNIT_SECOND),
-		quantity_format(q[3], compare_steps(c), UNIT_NONE), goodput);
+	return table_row(t, e, "time|%s|%s (90 %% interval), %s steps%s", quantity_format(q[0], s, UNIT_SECOND),
+		quantity_format_range(range, interval[0], interval[1], UNIT_SECOND),
+		quantity_format(q[1], compare_steps(c), UNIT_NONE), goodput);
 }
 
 /* Interruptions come where the config knows the rate of failures. */

@@ -39,20 +39,19 @@ static const char *rank_cell(char cell[CELL], const struct compare_row *r)
 
 static enum status speed_row(struct table *t, const struct compare_row *r, struct error *e)
 {
-	char rank[CELL], rate[QUANTITY_MAX], q[6][QUANTITY_MAX];
+	char rank[CELL], q[5][QUANTITY_MAX], range[QUANTITY_RANGE];
 	const struct result *p = r->predicted;
 	if (!r->fits)
 		return table_row(t, e, "-|%s|%lld|-|-|-|-|%s|%s|-|%s", r->name, (long long)r->gpus,
 			p ? quantity_format(q[0], (double)p->memory.total_B, UNIT_BYTE) : "-",
 			r->missing_B ? "too much" : "-", r->missing_B ? "nothing fits" : "none");
-	return table_row(t, e, "%s|%s|%lld|%s|%s to %s|%s|%.1f %%|%s|%s|%s|%s", rank_cell(rank, r), r->name,
+	return table_row(t, e, "%s|%s|%lld|%s|%s|%s|%.1f %%|%s|%s|%s|%s", rank_cell(rank, r), r->name,
 		(long long)r->gpus, quantity_format(q[0], p->time.step_s, UNIT_SECOND),
-		quantity_format(q[1], p->interval90_s[0], UNIT_SECOND),
-		quantity_format(q[2], p->interval90_s[1], UNIT_SECOND),
-		quantity_format(rate, p->tokens_per_s, UNIT_NONE), 100 * p->mfu,
-		quantity_format(q[4], (double)p->memory.total_B, UNIT_BYTE),
-		quantity_format(q[5], (double)p->memory.capacity_B - (double)p->memory.total_B, UNIT_BYTE),
-		quantity_format(q[3], p->time.exposed_comm_s, UNIT_SECOND), r->plan);
+		quantity_format_range(range, p->interval90_s[0], p->interval90_s[1], UNIT_SECOND),
+		quantity_format(q[1], p->tokens_per_s, UNIT_NONE), 100 * p->mfu,
+		quantity_format(q[2], (double)p->memory.total_B, UNIT_BYTE),
+		quantity_format(q[3], (double)p->memory.capacity_B - (double)p->memory.total_B, UNIT_BYTE),
+		quantity_format(q[4], p->time.exposed_comm_s, UNIT_SECOND), r->plan);
 }
 
 enum status compare_speed_table(const struct compare *c, struct table **out, struct error *e)

@@ -29,17 +29,16 @@ static void warnings(const void *o, FILE *out) { text_warnings(o, out); }
 static void write_verdict(const struct outcome *o, const struct result *m, FILE *out)
 {
 	const struct result *p = o->predicted;
-	char a[QUANTITY_MAX], b[QUANTITY_MAX], c[QUANTITY_MAX];
+	char a[QUANTITY_MAX], range[QUANTITY_RANGE];
+	quantity_format_range(range, p->interval90_s[0], p->interval90_s[1], UNIT_SECOND);
 	if (!m && verdict_fit(&p->memory) == FIT_NOT) {
 		fputs("<h1>Does not fit: ", out);
 		verdict_missing(&p->memory, out);
-		fprintf(out, ".</h1>\n<p>If it had the memory, a step would take %s (90 %% sure: %s to %s).</p>\n",
-			time_text(a, p->time.step_s), time_text(b, p->interval90_s[0]),
-			time_text(c, p->interval90_s[1]));
+		fprintf(out, ".</h1>\n<p>If it had the memory, a step would take %s (90 %% interval: %s).</p>\n",
+			time_text(a, p->time.step_s), range);
 		return;
 	}
-	fprintf(out, "<h1>A step takes %s (90 %% sure: %s to %s)", time_text(a, p->time.step_s),
-		time_text(b, p->interval90_s[0]), time_text(c, p->interval90_s[1]));
+	fprintf(out, "<h1>A step takes %s (90 %% interval: %s)", time_text(a, p->time.step_s), range);
 	if (m) {
 		const double error = figure_error(p->time.step_s, m->time.step_s);
 		fprintf(out, "; measured: %s, the prediction is %.1f %% too %s", time_text(a, m->time.step_s),

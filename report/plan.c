@@ -19,15 +19,14 @@ static enum status add_row(struct table *t, const char *place, const struct plan
 {
 	const struct result *p = r->predicted;
 	const double left_B = (double)p->memory.capacity_B - (double)p->memory.total_B;
-	char words[PLAN_WORDS], q[8][QUANTITY_MAX];
-	return table_row(t, e, "%s|%s|%s|%s to %s|%s|%.1f %%|%s|%s%s|%s|%s", place, plan_words(r->config, words),
+	char words[PLAN_WORDS], q[5][QUANTITY_MAX], range[QUANTITY_RANGE];
+	return table_row(t, e, "%s|%s|%s|%s|%s|%.1f %%|%s|%s%s|%s|%s", place, plan_words(r->config, words),
 		quantity_format(q[0], p->time.step_s, UNIT_SECOND),
-		quantity_format(q[1], p->interval90_s[0], UNIT_SECOND),
-		quantity_format(q[2], p->interval90_s[1], UNIT_SECOND),
-		quantity_format(q[3], p->tokens_per_s, UNIT_NONE), 100 * p->mfu,
-		quantity_format(q[4], (double)p->memory.total_B, UNIT_BYTE),
-		quantity_format(q[5], fabs(left_B), UNIT_BYTE), left_B < 0 ? " too much" : "",
-		quantity_format(q[6], p->time.exposed_comm_s, UNIT_SECOND), p->bottleneck);
+		quantity_format_range(range, p->interval90_s[0], p->interval90_s[1], UNIT_SECOND),
+		quantity_format(q[1], p->tokens_per_s, UNIT_NONE), 100 * p->mfu,
+		quantity_format(q[2], (double)p->memory.total_B, UNIT_BYTE),
+		quantity_format(q[3], fabs(left_B), UNIT_BYTE), left_B < 0 ? " too much" : "",
+		quantity_format(q[4], p->time.exposed_comm_s, UNIT_SECOND), p->bottleneck);
 }
 
 enum status plan_rows_table(const struct plan_report *p, struct table **out, struct error *e)

@@ -310,10 +310,9 @@ void text_header(const struct outcome *o, FILE *out)
 
 static void print_interval(const struct result *p, const struct result *m, FILE *out)
 {
-	char low[QUANTITY_MAX], high[QUANTITY_MAX];
-	fprintf(out, "90 %% interval of the prediction: %s to %s",
-		quantity_format(low, p->interval90_s[0], UNIT_SECOND),
-		quantity_format(high, p->interval90_s[1], UNIT_SECOND));
+	char range[QUANTITY_RANGE];
+	fprintf(out, "90 %% interval of the prediction: %s",
+		quantity_format_range(range, p->interval90_s[0], p->interval90_s[1], UNIT_SECOND));
 	if (m) {
 		bool inside = m->time.step_s >= p->interval90_s[0] && m->time.step_s <= p->interval90_s[1];
 		fprintf(out, "; the measurement lies %s", inside ? "inside" : "OUTSIDE");
@@ -339,9 +338,9 @@ static const char *const verdicts[] = {"not verified", "a wrong sum was found", 
 
 static void print_measured(const struct result *m, FILE *out)
 {
-	char low[QUANTITY_MAX], high[QUANTITY_MAX];
-	fprintf(out, "Measured: median of %lld step%s, %s to %s; %s\n", (long long)m->steps, plural(m->steps),
-		quantity_format(low, m->step_min_s, UNIT_SECOND), quantity_format(high, m->step_max_s, UNIT_SECOND),
+	char range[QUANTITY_RANGE];
+	fprintf(out, "Measured: median of %lld step%s, %s; %s\n", (long long)m->steps, plural(m->steps),
+		quantity_format_range(range, m->step_min_s, m->step_max_s, UNIT_SECOND),
 		verdicts[m->verified < 0 ? 0 : 1 + m->verified]);
 }
 

@@ -33,17 +33,16 @@ void verdict_tight(const struct result_memory *m, FILE *out)
 
 static void print_step(const struct result *p, const struct result *m, const char *begin, FILE *out)
 {
-	char step[QUANTITY_MAX], low[QUANTITY_MAX], high[QUANTITY_MAX];
+	char step[QUANTITY_MAX], took[QUANTITY_MAX], range[QUANTITY_RANGE];
 	quantity_format(step, p->time.step_s, UNIT_SECOND);
 	if (!m) {
-		fprintf(out, "%s step takes %s (90 %% interval: %s to %s)", begin, step,
-			quantity_format(low, p->interval90_s[0], UNIT_SECOND),
-			quantity_format(high, p->interval90_s[1], UNIT_SECOND));
+		fprintf(out, "%s step takes %s (90 %% interval: %s)", begin, step,
+			quantity_format_range(range, p->interval90_s[0], p->interval90_s[1], UNIT_SECOND));
 		return;
 	}
 	const double error = figure_error(p->time.step_s, m->time.step_s);
 	fprintf(out, "%s step took %s; predicted: %s, %.1f %% too %s", begin,
-		quantity_format(low, m->time.step_s, UNIT_SECOND), step, 100 * fabs(error),
+		quantity_format(took, m->time.step_s, UNIT_SECOND), step, 100 * fabs(error),
 		error < 0 ? "short" : "long");
 }
 

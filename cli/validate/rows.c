@@ -16,13 +16,13 @@ struct figures {
 
 static enum status add(struct table *t, const char *what, const struct figures *f, struct error *e)
 {
-	char p[QUANTITY_MAX], m[QUANTITY_MAX], low[QUANTITY_MAX], high[QUANTITY_MAX];
+	char p[QUANTITY_MAX], m[QUANTITY_MAX], range[QUANTITY_RANGE];
 	quantity_format(m, f->measured_s, UNIT_SECOND);
 	if (f->reason[0])
 		return table_row(t, e, "%s%s|-|%s|-|-|%s", f->id, what, m, f->reason);
-	return table_row(t, e, "%s%s|%s|%s|%+.1f %%|%s to %s|%s", f->id, what,
+	return table_row(t, e, "%s%s|%s|%s|%+.1f %%|%s|%s", f->id, what,
 		quantity_format(p, f->predicted_s, UNIT_SECOND), m, 100 * (f->predicted_s / f->measured_s - 1),
-		quantity_format(low, f->low_s, UNIT_SECOND), quantity_format(high, f->high_s, UNIT_SECOND),
+		quantity_format_range(range, f->low_s, f->high_s, UNIT_SECOND),
 		f->low_s <= f->measured_s && f->measured_s <= f->high_s ? "" : "outside");
 }
 

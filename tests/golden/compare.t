@@ -4,12 +4,12 @@ NVLink against PCIe of the same GPU, with the plan as given.
     gpu:8 a100-sxm-80 nvswitch is ahead of gpu:8 a100-sxm-80 none: 1.26 times the tokens per dollar of
       owning, at 1.26 times the speed. The 90 % intervals of their costs overlap: the order is not sure.
     Equal number of GPUs: 8; the plan as given
-    #  system                      GPUs  step time       90 % interval  tokens/s     MFU    memory
+    #  system                      GPUs  step time     90 % interval  tokens/s     MFU    memory
             free  exposed  plan
-    ----------------------------------------------------------------------------------------------
-    1  gpu:8 a100-sxm-80 nvswitch     8     42.2 s    32.8 s to 54.4 s    24.8 k  60.8 %  28.6 GiB
+    --------------------------------------------------------------------------------------------
+    1  gpu:8 a100-sxm-80 nvswitch     8     42.2 s  32.8 s to 54.4 s    24.8 k  60.8 %  28.6 GiB
         51.4 GiB   197 ms  dp 8 fsdp mb 2 full prefetch 1
-    2  gpu:8 a100-sxm-80 none         8     53.3 s  41.3 s to 1.15 min    19.7 k  48.1 %  28.6 GiB
+    2  gpu:8 a100-sxm-80 none         8     53.3 s  41.3 s to 68.7 s    19.7 k  48.1 %  28.6 GiB
         51.4 GiB   3.27 s  dp 8 fsdp mb 2 full prefetch 1
     For 1.00 T tokens (--target "15e12 tokens" counts others):
     #  system                      hosts      power      time    energy   rented       owned

@@ -127,8 +127,8 @@ A search and a comparison count it, too, and see the same step; advice tries cha
     step time                   1.00 min
       larger micro-batches              20.0 s       33.3 %  3 fuse        --set train.micro_batch=32
     step time                   40.1 s
-    config  dp 1 mb 1   1.00 min  32.0 s to 1.88 min     279 k  24.3 %  3.34 GiB  76.3 GiB      0 s  compute: gemm 51 % of the step
-    1  dgx-h100     1   1.00 min  32.0 s to 1.88 min     279 k  24.3 %  3.34 GiB  76.3 GiB      0 s  dp 1 mb 1
+    config  dp 1 mb 1   1.00 min  0.534 min to 1.88 min     279 k  24.3 %  3.34 GiB  76.3 GiB      0 s  compute: gemm 51 % of the step
+    1  dgx-h100     1   1.00 min  0.534 min to 1.88 min     279 k  24.3 %  3.34 GiB  76.3 GiB      0 s  dp 1 mb 1
     stepsim: no plan is legal on 2 ranks: --set train.global_batch=16384: gpipe keeps 16384 micro-batches of 12 layers in flight, too many to be simulated (parallel.schedule 1f1b does not)
     step time                      27.5 s
 

@@ -233,6 +233,30 @@ static void test_printed(void)
 	}
 }
 
+/* The ends of a range have one unit, that of their mean, where they are less than a factor of ten apart. */
+static void test_ranges(void)
+{
+	static const struct {
+		double low, high;
+		enum unit unit;
+		const char *text;
+	} cases[] = {
+		{1.42, 1.99, UNIT_SECOND, "1.42 s to 1.99 s"},
+		{49.7, 68.4, UNIT_SECOND, "49.7 s to 68.4 s"},
+		{32, 112.8, UNIT_SECOND, "0.533 min to 1.88 min"},
+		{0.952, 1.1, UNIT_SECOND, "0.952 s to 1.10 s"},
+		{0.1, 1, UNIT_SECOND, "100 ms to 1.00 s"},
+		{0, 90, UNIT_SECOND, "0 s to 1.50 min"},
+		{1e9, 2.5e9, UNIT_USD, "$ 1.00 B to $ 2.50 B"},
+		{NAN, NAN, UNIT_SECOND, "- to -"},
+	};
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		char buf[QUANTITY_RANGE];
+		char *got = quantity_format_range(buf, cases[i].low, cases[i].high, cases[i].unit);
+		report(got == buf && strcmp(got, cases[i].text) == 0, cases[i].text, got);
+	}
+}
+
 /* Printed quantities are read back to three digits and fit the buffer, for every unit over the whole range. */
 static void test_round_trip(void)
 {
@@ -252,6 +276,9 @@ static void test_round_trip(void)
 	}
 	char buf[QUANTITY_MAX];
 	CU_ASSERT(strlen(quantity_format(buf, -1.7976931348623157e308, UNIT_FLOP_PER_S)) < QUANTITY_MAX);
+	char range[QUANTITY_RANGE];
+	CU_ASSERT(strlen(quantity_format_range(range, -1.7976931348623157e308, -4.9406564584124654e-324,
+			  UNIT_FLOP_PER_S)) < QUANTITY_RANGE);
 	CU_ASSERT(strlen(quantity_format(buf, -4.9406564584124654e-324, UNIT_FLOP_PER_S)) < QUANTITY_MAX);
 }
 
@@ -276,5 +303,5 @@ static void test_with_unit(void)
 }
 
 UNIT_MAIN("base: quantities", {"accepted", test_accepted}, {"with their unit", test_with_unit},
-	{"refused", test_refused}, {"long text", test_long_text}, {"printed", test_printed},
+	{"refused", test_refused}, {"long text", test_long_text}, {"printed", test_printed}, {"ranges", test_ranges},
 	{"round trip", test_round_trip})
