@@ -6,11 +6,12 @@
             [--buckets 1,4,16,64] [--steps 5] [--python /usr/bin/python3] [--keep] [--docs]
 
 It is started on the first of the hosts, which mpirun reaches; --out is a folder that all of them see, and so is the
-Python. Each rank has the model of compare_pytorch.py and one thread a core. Profiles are written: stepsim's own; one
-with PyTorch's products; one with all of PyTorch's times on a rank without peers: products, the rest of forward and
-backward, and the optimizer; one with gloo's collectives, too, alone and beside products. Where PyTorch has fully_shard
-(2.6 and later; Debian's is 1.13), FSDP's step is compared, too: its units are the blocks. Over gloo it waits for each
-collective, so that it is stepsim's fsdp with prefetch 0; its copies are measured on a rank without peers.
+Python. Each rank has the model of compare_pytorch.py and one thread a core; all is timed in three rounds, so that what
+drifts meets each bucket alike. Profiles are written: stepsim's own; one with PyTorch's products; one with all of
+PyTorch's times on a rank without peers: products, the rest of forward and backward, and the optimizer; one with gloo's
+collectives, too, alone and beside products. Where PyTorch has fully_shard (2.6 and later; Debian's is 1.13), FSDP's
+step is compared, too: its units are the blocks. Over gloo it waits for each collective, so that it is stepsim's fsdp
+with prefetch 0; its copies are measured on a rank without peers.
 --docs writes the tables of docs/clusters.md. Exit codes: 0 done; 1 no PyTorch, or a failed run; 2 a wrong config; 3 a
 goal is missed.
 """
@@ -35,6 +36,7 @@ WARMUP = 2
 GLOO_B = [1 << 16, 1 << 18, 1 << 20, 1 << 22, 1 << 24]  # bytes of the full buffer
 FSDP = ["parallel.strategy=fsdp"]
 BESIDE_B, BESIDE_TIMES = [1 << 20, 1 << 24], 9
+ROUNDS = 3  # of all measurements: what drifts meets each of them, and the median leaves out a disturbed round
 WAITS = [*FSDP, "parallel.prefetch=0"]
 
 
@@ -59,6 +61,11 @@ def timed(work, times):
     result = work()
     times.append(time.perf_counter() - begin)
     return result
+
+
+def middle(rounds):
+    """The median of what rounds found, element by element."""
+    return [middle(x) for x in zip(*rounds)] if isinstance(rounds[0], list) else statistics.median(rounds)
 
 
 def products(torch, shapes, steps):
@@ -90,20 +97,22 @@ def sharder(torch):
     return shard
 
 
-def collectives(torch, dist, ranks, all_of_them, steps):
-    """Seconds of gloo's collectives by name, at GLOO_B: as DDP and FSDP call them."""
-    calls = {"all_reduce": lambda full, part: dist.all_reduce(full)}
-    if all_of_them:
-        calls["all_gather"] = lambda full, part: dist.all_gather_into_tensor(full, part)
-        calls["reduce_scatter"] = lambda full, part: dist.reduce_scatter_tensor(part, full)
-    found = {name: [] for name in calls}
-    for name, call in calls.items():
+def collectives(torch, dist, ranks, names, steps):
+    """Seconds of gloo's collectives of these names, at GLOO_B: as DDP and FSDP call them."""
+    calls = {
+        "all_reduce": lambda full, part: dist.all_reduce(full),
+        "all_gather": lambda full, part: dist.all_gather_into_tensor(full, part),
+        "reduce_scatter": lambda full, part: dist.reduce_scatter_tensor(part, full),
+    }
+    found = []
+    for call in (calls[name] for name in names):
+        found.append([])
         for size in GLOO_B:
             full, part, times = torch.zeros(size // 4 // ranks * ranks), torch.zeros(size // 4 // ranks), []
             for _ in range(WARMUP + steps):
                 dist.barrier()
                 timed(lambda: call(full, part), times)
-            found[name].append(typical(times))
+            found[-1].append(typical(times))
     return found
 
 
@@ -138,6 +147,42 @@ def beside(torch, dist, shape):
     return found
 
 
+def training(torch, dist, run, model, batch, micro, steps):
+    """What times forward, backward, optimizer and the whole of some steps; the last micro-batch's backward reduces."""
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
+
+    def times():
+        forward, backward, update, whole = [], [], [], []
+        for _ in range(WARMUP + steps):
+            dist.barrier()
+            begin = time.perf_counter()
+            spent = [0.0, 0.0]
+            for k in range(micro):
+                run.require_backward_grad_sync = k == micro - 1
+                at = time.perf_counter()
+                loss = run(*batch) / micro
+                mid = time.perf_counter()
+                loss.backward()
+                spent = [spent[0] + mid - at, spent[1] + time.perf_counter() - mid]
+            forward.append(spent[0])
+            backward.append(spent[1])
+            timed(optimizer.step, update)
+            optimizer.zero_grad(set_to_none=True)
+            whole.append(time.perf_counter() - begin)
+        return [typical(x) for x in (forward, backward, update, whole)]
+
+    return times
+
+
+def in_rounds(work):
+    """Results of each piece of work in ROUNDS rounds, every second one in the opposite order."""
+    found = {name: [] for name in work}
+    for k in range(ROUNDS):
+        for name in list(work)[:: -1 if k % 2 else 1]:
+            found[name].append(work[name]())
+    return found
+
+
 def run_rank(path):
     """Writes what PyTorch takes: without peers, with DDP by bucket, and with FSDP; the slowest rank's."""
     import torch
@@ -153,7 +198,7 @@ def run_rank(path):
     os.environ.update(MASTER_ADDR=job["host"], MASTER_PORT="29511", RANK=str(rank), WORLD_SIZE=str(ranks))
     dist.init_process_group("gloo")
     m, t = c["model"], c["train"]
-    micro = t["global_batch"] // t["micro_batch"] // ranks
+    micro, each = t["global_batch"] // t["micro_batch"] // ranks, -(-steps // ROUNDS)
     tokens, targets = (torch.randint(0, m["vocab"], (t["micro_batch"], m["seq_len"])) for _ in range(2))
 
     def slowest(seconds):
@@ -162,55 +207,47 @@ def run_rank(path):
         return x.tolist()
 
     def parts(run, model):
-        """Forward, backward and optimizer of each step; with peers the last micro-batch's backward reduces."""
-        optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
-        forward, backward, update, whole = [], [], [], []
-        for _ in range(WARMUP + steps):
-            dist.barrier()
-            begin = time.perf_counter()
-            spent = [0.0, 0.0]
-            for k in range(micro):
-                run.require_backward_grad_sync = k == micro - 1
-                at = time.perf_counter()
-                loss = run(tokens, targets) / micro
-                mid = time.perf_counter()
-                loss.backward()
-                spent = [spent[0] + mid - at, spent[1] + time.perf_counter() - mid]
-            forward.append(spent[0])
-            backward.append(spent[1])
-            timed(optimizer.step, update)
-            optimizer.zero_grad(set_to_none=True)
-            whole.append(time.perf_counter() - begin)
-        return slowest([typical(x) for x in (forward, backward, update, whole)])
+        return training(torch, dist, run, model, (tokens, targets), micro, each)
 
     model = single.build(torch, m)
     if sum(p.numel() for p in model.parameters()) != single.parameters(m):
         stop("the PyTorch model has another number of parameters than stepsim's")
-    found = {"version": torch.__version__, "threads": torch.get_num_threads(), "ranks": ranks, "buckets": {}}
-    found["products"] = slowest([micro * x for x in products(torch, job["products"], steps)])
-    # Without peers DDP and FSDP still copy gradients and weights to and from what they exchange.
     ddp, own = torch.nn.parallel.DistributedDataParallel, [dist.new_group([r]) for r in range(ranks)][rank]
-    found["alone"] = parts(ddp(model, process_group=own), model)
     shard = sharder(torch)
-    timed_alone = collectives(torch, dist, ranks, shard is not None, steps)
-    found["collectives"] = {name: slowest(x) for name, x in timed_alone.items()}
-    found["beside"] = [slowest(x) for x in beside(torch, dist, min(job["products"], key=lambda p: math.prod(p[0])))]
+    names = ["all_reduce", "all_gather", "reduce_scatter"][: 3 if shard else 1]
+    # Without peers DDP and FSDP still copy gradients and weights to and from what they exchange.
+    work = {
+        "products": lambda: [micro * x for x in products(torch, job["products"], each)],
+        "alone": parts(ddp(model, process_group=own), model),
+        "collectives": lambda: collectives(torch, dist, ranks, names, each),
+        "beside": lambda: beside(torch, dist, min(job["products"], key=lambda p: math.prod(p[0]))),
+    }
     if shard:
         from torch.distributed.device_mesh import DeviceMesh
 
         model = shard(single.build(torch, m), mesh=DeviceMesh.from_group(own, "cpu"))
-        found["alone_sharded"] = parts(model, model)
+        work["alone_sharded"] = parts(model, model)
         model = shard(single.build(torch, m))
-        found["sharded"] = {"step_s": parts(model, model)[3]}
+        work["sharded"] = parts(model, model)
+    runs = {}
     for bucket in job["buckets"]:
         model = single.build(torch, m)
-        run = ddp(model, bucket_cap_mb=bucket)
-        whole = parts(run, model)
+        runs[bucket] = ddp(model, bucket_cap_mb=bucket)
+        work[bucket] = parts(runs[bucket], model)
+    rounds = in_rounds(work)
+    times = {name: slowest(middle(x)) for name, x in rounds.items()}
+    found = {"version": torch.__version__, "threads": torch.get_num_threads(), "ranks": ranks, "buckets": {}}
+    found |= {name: times[name] for name in ("products", "alone", "beside")}
+    found["collectives"] = dict(zip(names, times["collectives"]))
+    if shard:
+        found |= {"alone_sharded": times["alone_sharded"], "sharded": {"step_s": times["sharded"][3]}}
+    for bucket, run in runs.items():
         # Earlier versions' first bucket is of 1 MiB whatever the cap (torch/nn/parallel/distributed.py).
         found["first_mb"] = None if hasattr(run, "bucket_bytes_cap_default") else 1
         log = run._get_ddp_logging_data()
         comm, hidden = (log.get(f"avg_backward_{k}_time", 0) for k in ("comm", "compute_comm_overlap"))
-        found["buckets"][str(bucket)] = {"step_s": whole[3], "comm_s": comm / 1e9, "hidden_s": hidden / 1e9}
+        found["buckets"][str(bucket)] = {"step_s": times[bucket][3], "comm_s": comm / 1e9, "hidden_s": hidden / 1e9}
+    found["rounds"] = {str(name): x for name, x in rounds.items()}
     if rank == 0:
         with open(job["result"], "w") as f:
             json.dump(found, f, indent=1)
