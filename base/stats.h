@@ -4,6 +4,8 @@
 
 #include <stddef.h>
 
+#define NORMAL_90 1.645 /* standard deviations to either side that hold 90 % of a normal distribution */
+
 double stats_mean(const double *x, size_t n);
 double stats_min(const double *x, size_t n);
 double stats_max(const double *x, size_t n);

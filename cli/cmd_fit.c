@@ -20,7 +20,6 @@
 #include "sim/advise/fit.h"
 #include "step/config/keys.h"
 
-#define NORMAL_90 1.645   /* standard deviations to either side that hold 90 % of a normal distribution */
 #define INTERVAL_MIN 0.05 /* in log: no fit of a few runs knows the next one better */
 #define GROUPS_MIN 3      /* left out in turn, from which an interval can be told */
 #define NUMBER_MAX 48

@@ -14,8 +14,6 @@
 #include "step/result.h"
 #include "topology/machine.h"
 
-#define NORMAL_90 1.645 /* standard deviations to either side that hold 90 % of a normal distribution */
-
 /* ---- networks of a table (network.c) ---- */
 
 /* NICs of a host. */
@@ -88,6 +86,15 @@ enum status cell_read(const struct csv *t, size_t row, const char *column, struc
 
 /* Whether the GPU multiplies in tf32, as Ampere and later do (words.c). */
 bool multiplies_tf32(const char *gpu);
+
+/* ---- the config of a row (row_config.c) ---- */
+
+/* Writes the row's config as the text of a file, which the caller frees. tight_memory: recompute if the source leaves
+ * that open. ST_INPUT: a cell that cannot be mapped. */
+enum status row_config_write(const struct csv *t, size_t row, const struct framework *f, bool tight_memory, char **text,
+	struct error *e);
+/* Whether the row leaves open what is recomputed, so that it follows from what fits in memory. */
+bool row_recomputes_by_fit(const struct csv *t, size_t row, const struct framework *f);
 
 /* ---- predicting (step_row.c) ---- */
 

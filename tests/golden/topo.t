@@ -206,7 +206,7 @@ Refused, each in one line:
         --hwloc-xml FILE  read what `lstopo FILE.xml` wrote on another machine
         --dot FILE        write the links for graphviz
         --svg FILE        write the links as a picture
-        --progress WHEN   show progress on standard error: auto (on a terminal), always, never
+        --progress WHEN   show progress on standard error (auto: on a terminal): auto, always, never
     -q, --quiet           leave out notes, advice and progress; warnings and the result remain
     -v, --verbose         add the placement of ranks, the profile, the price of each kind of op, all
                           advice, every link

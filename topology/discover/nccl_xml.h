@@ -1,5 +1,5 @@
-/* Private to the reader of NCCL's topology files: what the parser collects (nccl_xml.c) and what makes the graph of it
- * (nccl_xml_graph.c). */
+/* Private to the reader of NCCL's topology files: the document (nccl_xml.c), what its elements become
+ * (nccl_xml_elements.c), and what makes the graph of that (nccl_xml_graph.c). */
 #ifndef STEPSIM_TOPOLOGY_DISCOVER_NCCL_XML_H
 #define STEPSIM_TOPOLOGY_DISCOVER_NCCL_XML_H
 
@@ -53,6 +53,27 @@ struct nccl_reader {
 	long unknown_line;
 	char host_hash[40];
 };
+
+/* Ends the reading with ST_INPUT at the parser's line; the first refusal stays. */
+void nccl_refuse(struct nccl_reader *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void nccl_no_memory(struct nccl_reader *r); /* the same with ST_RUN */
+
+/* Returns the text as messages have it: short and without control characters. */
+#define NCCL_SHOWN 48
+const char *nccl_shown(const char *text, char out[NCCL_SHOWN]);
+
+const char *nccl_attribute(const char **atts, const char *key); /* NULL: the element has none of that name */
+/* Returns a whole number; `missing` where the attribute is absent or empty. Refuses what is none from min to max. */
+int64_t nccl_number(struct nccl_reader *r, const char **atts, const char *key, int base, int64_t min, int64_t max,
+	int64_t missing);
+
+/* An element: where it may stand, and what it adds to the tree. */
+struct nccl_tag {
+	const char *name;
+	unsigned parents; /* bits of enum tag */
+	void (*start)(struct nccl_reader *r, const char **atts, struct nccl_level *l);
+};
+extern const struct nccl_tag nccl_tags[TAGS];
 
 /* Orders and names the devices, makes the graph of the tree, joins the accelerators. */
 enum status nccl_xml_graph(struct nccl_reader *r);
