@@ -55,6 +55,13 @@ static enum status complain(const struct builder *b, yaml_mark_t at, const char 
 	return error_set(b->e, ST_INPUT, "%s:%zu:%zu: %s", b->name, at.line + 1, at.column + 1, what);
 }
 
+static enum status refuse_tag(const struct builder *b, const yaml_char_t *tag, yaml_mark_t at)
+{
+	return complain(b, at,
+		strcmp((const char *)tag, "!include") == 0 ? "!include is not supported: put the keys of that file here"
+							   : "tags (!) are not supported");
+}
+
 /* ---- bytes ---- */
 
 /* The length of the UTF-8 character at `s` (RFC 3629: no overlong forms, no surrogates, up to U+10FFFF); 0 when it is
@@ -208,7 +215,7 @@ static enum status on_scalar(struct builder *b, const yaml_event_t *event)
 	const char *value = (const char *)event->data.scalar.value;
 	yaml_mark_t at = event->start_mark;
 	if (event->data.scalar.tag)
-		return complain(b, at, "tags (!) are not supported");
+		return refuse_tag(b, event->data.scalar.tag, at);
 	if (strlen(value) != event->data.scalar.length)
 		return complain(b, at, "a text must not hold a zero byte");
 	char *text = arena_strdup(b->doc->arena, value);
@@ -237,7 +244,7 @@ static enum status on_open(struct builder *b, enum ykind kind, const yaml_char_t
 	yaml_mark_t at)
 {
 	if (tag)
-		return complain(b, at, "tags (!) are not supported");
+		return refuse_tag(b, tag, at);
 	if (expects_key(b))
 		return complain(b, at, "a key must be plain text, not a list or a mapping");
 	if (b->depth == DEPTH_MAX)
@@ -282,19 +289,47 @@ static enum status refuse_duplicates(struct builder *b, struct ynode *const *chi
 	return st;
 }
 
-/* Appends the keys of a mapping that "<<" merges, but for those that are there. */
+/* Appends the keys of a mapping that "<<" merges. */
 static enum status merge_keys(struct builder *b, struct level *l, const struct ynode *from)
 {
-	const size_t own = l->children.n;
 	if (from->kind != Y_MAP)
 		return ynode_error(from, b->e, "expected a mapping to merge, or a list of them");
-	for (size_t i = 0; i < from->n; i++) {
-		bool there = false;
-		for (size_t k = 0; k < own && !there; k++)
-			there = strcmp(l->children.at[k]->key, from->child[i]->key) == 0;
-		if (!there && !vec_push(&l->children, from->child[i]))
+	for (size_t i = 0; i < from->n; i++)
+		if (!vec_push(&l->children, from->child[i]))
 			return error_nomem(b->e, "a YAML node");
-	}
+	return ST_OK;
+}
+
+struct placed {
+	struct ynode *node;
+	size_t at;
+};
+
+static int by_place(const void *a, const void *b)
+{
+	const struct placed *x = a, *y = b;
+	const int order = strcmp(x->node->key, y->node->key);
+	return order ? order : (x->at > y->at) - (x->at < y->at);
+}
+
+/* Keeps the first of several keys with one name, sorted as in refuse_duplicates. */
+static enum status keep_first(struct builder *b, struct level *l)
+{
+	size_t n = 0;
+	struct placed *sorted = malloc((l->children.n + 1) * sizeof *sorted);
+	if (!sorted)
+		return error_nomem(b->e, "the keys of a mapping");
+	for (size_t i = 0; i < l->children.n; i++)
+		sorted[i] = (struct placed){l->children.at[i], i};
+	qsort(sorted, l->children.n, sizeof *sorted, by_place);
+	for (size_t i = 1; i < l->children.n; i++)
+		if (strcmp(sorted[i - 1].node->key, sorted[i].node->key) == 0)
+			l->children.at[sorted[i].at] = NULL;
+	for (size_t i = 0; i < l->children.n; i++)
+		if (l->children.at[i])
+			l->children.at[n++] = l->children.at[i];
+	l->children.n = n;
+	free(sorted);
 	return ST_OK;
 }
 
@@ -309,7 +344,7 @@ static enum status merge(struct builder *b, struct level *l)
 		enum status st = m->kind == Y_SEQ ? ST_OK : merge_keys(b, l, m);
 		for (size_t k = 0; m->kind == Y_SEQ && k < m->n && !st; k++)
 			st = merge_keys(b, l, m->child[k]);
-		return st;
+		return st ? st : keep_first(b, l);
 	}
 	return ST_OK;
 }

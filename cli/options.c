@@ -178,16 +178,53 @@ static struct hint nearest(const char *word, unsigned groups, const char *lister
 	return suggest(word, names, n, lister);
 }
 
+#define NAMES_MOST 4
+
+/* Returns whether a word begins behind a sign of a name: "gpus" in "--gpus" and in "cluster.gpus_per_node". */
+static bool has_word(const char *name, const char *word)
+{
+	const char *at = strstr(name, word);
+	return at && at > name && strchr("-._", at[-1]);
+}
+
+/* Returns the options and the keys of CONFIG.yaml that have the first of the name's words that any has; "" without. */
+static struct hint with_a_word(const char *name, unsigned groups)
+{
+	const char *found[NAMES_MOST];
+	char word[64];
+	size_t n = 0;
+	for (const char *p = name; *p && n == 0; p += strcspn(p, "_"), p += *p == '_') {
+		struct config_key_words key;
+		snprintf(word, sizeof word, "%.*s", (int)strcspn(p, "_"), p);
+		const bool tells = strlen(word) > 3;
+		for (size_t i = 0; tells && n < NAMES_MOST && i < ROWS; i++)
+			if ((rows[i].groups & groups) && has_word(rows[i].name, word))
+				found[n++] = rows[i].name;
+		for (size_t i = 0; tells && n < NAMES_MOST && config_key_words(i, &key); i++)
+			if (has_word(key.path, word))
+				found[n++] = key.path;
+	}
+	return suggest_names("options, or keys for --set", found, n);
+}
+
 static enum status unknown(const char *arg, unsigned groups, struct error *e)
 {
-	char word[64];
-	const char *key, *value = "";
+	char name[64];
+	const char *key = name, *value = "";
 	struct error none = {0};
-	snprintf(word, sizeof word, "%.*s", (int)strcspn(arg, "="), arg);
-	key = word + strspn(word, "-");
+	snprintf(name, sizeof name, "%.*s", (int)strcspn(arg, "="), arg);
+	struct hint h = nearest(name, groups, NULL);
+	memmove(name, name + strspn(name, "-"), strlen(name + strspn(name, "-")) + 1);
+	for (char *p = name; *p; p++)
+		*p = *p == '-' ? '_' : *p;
 	if (config_key_typed(&key, &value, &none) == ST_OK)
-		return error_set(e, ST_INPUT, "unknown option %s: a key of the config (--set %s=VALUE)", word, key);
-	return error_set(e, ST_INPUT, "unknown option %s%s", arg, nearest(word, groups, "--help").text);
+		return error_set(e, ST_INPUT, "unknown option %.*s: a key of the config (--set %s=VALUE)",
+			(int)strcspn(arg, "="), arg, key);
+	if (!*h.text)
+		h = with_a_word(name, groups);
+	if (!*h.text)
+		h = nearest(arg, groups, "--help");
+	return error_set(e, ST_INPUT, "unknown option %s%s", arg, h.text);
 }
 
 /* Reads the option at argv[*i] and moves *i to its last argument. */

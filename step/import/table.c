@@ -121,7 +121,9 @@ static enum status load(const char *name, struct import_table *t, struct error *
 {
 	char path[PATH_MAX_LEN];
 	struct ydoc *doc = NULL;
-	if (strchr(name, '/') || path_catalogue(FOLDER, name, path, NULL) || access(path, R_OK) != 0)
+	const char *slash = strchr(name, '/');
+	if (path_catalogue(slash ? FOLDER "/parts" : FOLDER, slash ? slash + 1 : name, path, NULL) ||
+		access(path, R_OK) != 0)
 		return unknown(name, e);
 	if (t->docs.n == TABLES_MAX)
 		return error_set(e, ST_INPUT, "%s: more than %d tables: is it `also` itself?", path, TABLES_MAX);
@@ -156,7 +158,7 @@ enum status import_table_load(const char *name, struct import_table *out, struct
 {
 	*out = (struct import_table){0};
 	snprintf(out->name, sizeof out->name, "%s", name);
-	enum status st = load(name, out, e);
+	enum status st = strchr(name, '/') ? unknown(name, e) : load(name, out, e);
 	if (!st && !out->title)
 		out->title = out->name;
 	if (st)

@@ -24,7 +24,7 @@
  * Of several rows for one key of CONFIG.yaml the first counts that the file has; defaults come after all of them.
  * sets: keys of CONFIG.yaml that hold where no row gives another value.
  * no_effect, not_modelled: {why: [patterns of keys]}; of several that a key fits the longest counts.
- * also: further tables, whose rows and lists come behind.
+ * also: further tables, whose rows and lists come behind; those in parts/ are no framework's own.
  * apart: tables of the text whose keys are no row's, unless a row has their whole path.
  * detect: lists of keys; a file with all keys of one of them is of this framework.
  * writes: the form that export writes: toml, yaml, json, python, or flags behind the words `launch`. In these and in

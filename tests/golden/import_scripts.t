@@ -323,3 +323,24 @@ A recipe that returns two values; anchors in YAML.
       seq_len: 4096 # max_seq_len
       global_batch: 64 # global_train_batch_size
       micro_batch: 2 # device_train_microbatch_size
+
+Flags of Megatron-LM's examples/multimodal/pretrain_mistral_clip.sh and tools/retro/examples/pretrain_model.sh beside those of the model.
+
+    $ cat >mm.sh <<'END'
+    > OPTIONS="--num-layers 32 --hidden-size 4096 --num-attention-heads 32 --seq-length 576 --decoder-seq-length 1024 \
+    >   --freeze-LM --img-h 336 --patch-dim 14 --prompt-path p.json"
+    > RETRIEVER=1
+    > if [ "$RETRIEVER" = "0" ]; then SCRIPT=pretrain_gpt.py; else
+    >   OPTIONS="${OPTIONS} --retro-add-retriever --retro-num-neighbors 2"; SCRIPT=pretrain_retro.py
+    > fi
+    > torchrun --nproc_per_node 8 $SCRIPT ${OPTIONS}
+    > END
+    > stepsim import mm.sh | grep -E 'seq_len|not modelled'
+      seq_len: 1024 # decoder_seq_length
+    #    1  no effect     seq_length = 576: decoder_seq_length decides model.seq_len
+    #    1  taken         decoder_seq_length = 1024: as model.seq_len
+    #    2  not modelled  freeze_LM = true: weights that are not trained
+    #    2  not modelled  img_h = 336: a tower of pictures before the language model
+    #    2  not modelled  patch_dim = 14: a tower of pictures before the language model
+    #    5  not modelled  retro_add_retriever = true: retrieved neighbours, which an encoder reads and
+    #    5  not modelled  retro_num_neighbors = 2: retrieved neighbours, which an encoder reads and

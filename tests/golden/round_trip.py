@@ -6,6 +6,7 @@ Without a config it does so for PLANS, and prints what differs and how many ther
 import json
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 FRAMEWORKS = ("torchtitan", "torchtitan-0.2", "megatron", "deepspeed", "nanotron", "accelerate")
 # Two ways to say train.global_batch, which is compared.
@@ -79,11 +80,13 @@ def main():
         return
     plans = PLANS.replace("\\\n", "").strip().splitlines()
     same = 0
-    for plan in plans:
-        for framework, differ in differences(options(plan)):
-            same += not differ
-            if differ:
-                print(plan, framework, *differ)
+    with ThreadPoolExecutor(2) as pool:  # they wait for stepsim
+        found = pool.map(lambda plan: list(differences(options(plan))), plans)
+        for plan, results in zip(plans, found, strict=True):
+            for framework, differ in results:
+                same += not differ
+                if differ:
+                    print(plan, framework, *differ)
     print(f"{len(plans)} plans, {len(FRAMEWORKS)} frameworks: {same} come back the same")
 
 

@@ -92,6 +92,11 @@ The file or its folder alone is the same; what transformers writes of Mamba-2 is
     nemotron_h (244 M parameters), fsdp on 8 ranks (dp 8), bf16
     stepsim: --model config.json: model.hf_config: config.json: model_type: longcat_flash has two attentions a layer, and zero-computation experts, which cannot be described (nearest: deepseek_v3; docs/reference.md lists those that are known)
 What is wrong:
+    $ for option in --batch-size=4 --num-gpus=8 --seq-len=4096; do stepsim predict --model llama3-8b $option; done
+    stepsim: unknown option --batch-size=4 (options, or keys for --set: train.global_batch, train.batch_per_gpu, train.micro_batch)
+    stepsim: unknown option --num-gpus=8 (options, or keys for --set: --gpus, cluster.gpus_per_node)
+    stepsim: unknown option --seq-len: a key of the config (--set model.seq_len=VALUE)
+    [2]
     $ stepsim predict --model llama8b
     stepsim: --model llama8b: model.preset: unknown preset "llama8b" (nearest: llama3-8b)
     [2]
