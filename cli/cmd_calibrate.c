@@ -54,7 +54,7 @@ static enum status print_collectives(const struct profile *p, struct table *t, s
 		const struct op op = {.kind = OP_COLLECTIVE,
 			.coll = (uint8_t)shown[i],
 			.dtype = DT_FP32,
-			.collective = {(int64_t)(c->x[c->n - 1] / 4)}};
+			.collective.elements = (int64_t)(c->x[c->n - 1] / 4)};
 		st = table_row(t, e, "%s of %s, %lld ranks: bus bandwidth|%s", collective_name(shown[i]),
 			quantity_format(size, c->x[c->n - 1], UNIT_BYTE), (long long)ranks,
 			quantity_format(text, op_wire_B(&op, ranks) / c->y[c->n - 1], UNIT_BYTE_PER_S));

@@ -195,7 +195,7 @@ static enum status find_losses(struct session *s, struct pairing *w, struct loss
 	const struct op call = {.kind = OP_COLLECTIVE,
 		.coll = COLL_ALL_REDUCE,
 		.dtype = DT_FP32,
-		.collective = {(int64_t)(w->bytes / 4)}};
+		.collective.elements = (int64_t)(w->bytes / 4)};
 	const enum status st = pair(s, w, BETWEEN_COMM_S, OVERLAP_CALLS_MAX, t, e);
 	if (!st)
 		*out = (struct losses){.alone_s = t->comm_alone_s / w->calls,

@@ -49,7 +49,7 @@ bool probe_collective(struct probe *probe, enum collective coll, enum dtype dtyp
 		.coll = (uint8_t)coll,
 		.reduce = RED_SUM,
 		.group = DIM_DP,
-		.collective = {(int64_t)((double)bytes / dtype_bytes(dtype))}};
+		.collective.elements = (int64_t)((double)bytes / dtype_bytes(dtype))};
 	const int32_t args[OP_MAX_ARGS] = {in, out};
 	return probe_op(probe, &op, args);
 }

@@ -301,7 +301,7 @@ static enum status tied_further_s(struct evaluator *v, double *out, struct error
 		.lane = LANE_COMM,
 		.group = DIM_PP,
 		.dtype = (uint8_t)dtype_stored(c->train.grad_dtype),
-		.collective = {table / state_shards(c)}};
+		.collective.elements = table / state_shards(c)};
 	double near_s, far_s;
 	*out = 0;
 	if (!model_table_ends(&c->model))
