@@ -232,7 +232,7 @@ static void start(struct engine *g, uint32_t slot)
 	}
 	if (j->arrived == j->members)
 		begin_moving(g, j->leader, j->alone_ps);
-	else if (t->use.held > 0)
+	else if (t->use->held > 0)
 		mark_changed(g, slot / ENGINE_LANES);
 }
 
@@ -324,7 +324,7 @@ static void share(struct engine *g, uint32_t actor)
 	for (uint32_t here = lanes->in[SLOT_WAITING] | lanes->in[SLOT_MOVING]; here;) {
 		const uint32_t i = actor * ENGINE_LANES + take_lane(&here);
 		const enum slot_state state = g->slots[i].state;
-		const struct activity *use = &g->tasks[g->slots[i].task].use;
+		const struct activity *use = g->tasks[g->slots[i].task].use;
 		if (use->beside > 0)
 			polled = greater(polled, use->held);
 		else if (state == SLOT_WAITING)
@@ -414,10 +414,11 @@ static enum status check_task(const struct engine *g, size_t i, struct error *e)
 	if (t->tail_ps < 0 || t->tail_ps > t->alone_ps || (t->tail_ps > 0 && (t->join >= 0 || t->holds)))
 		return error_set(e, ST_RUN, "engine: task %zu: a tail out of range, or of a task that others wait for",
 			i);
-	bool sane = t->use.weight > 0 && isfinite(t->use.weight) && t->use.held >= 0 && t->use.held < 1 &&
-	            t->use.beside >= 0 && t->use.beside <= 1;
+	const struct activity *use = t->use;
+	bool sane = use->weight > 0 && isfinite(use->weight) && use->held >= 0 && use->held < 1 && use->beside >= 0 &&
+	            use->beside <= 1;
 	for (size_t r = 0; r < RES_COUNT; r++)
-		sane = sane && t->use.demand[r] >= 0 && isfinite(t->use.demand[r]);
+		sane = sane && use->demand[r] >= 0 && isfinite(use->demand[r]);
 	if (!sane)
 		return error_set(e, ST_RUN, "engine: task %zu: weight or demand out of range", i);
 	for (uint32_t k = 0; k < t->n_dep; k++) {

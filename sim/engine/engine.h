@@ -46,7 +46,7 @@ struct task {
 	int64_t alone_ps, issue_ps, tail_ps; /* tail_ps: part of alone_ps; 0 for a task with a join */
 	int32_t join;                        /* -1: none; else below the number of tasks */
 	uint32_t dep0, n_dep;                /* in deps[]: indices in tasks[] of earlier tasks of the same actor */
-	struct activity use;
+	const struct activity *use;          /* borrowed: tasks that are alike share one */
 };
 
 struct task_time {

@@ -158,11 +158,47 @@ static bool stands_in_queue(const struct op *op)
 	       op->lane == LANE_MODEL_COMM;
 }
 
-/* `slowdown` (stragglers_slowdown) lengthens all work of the device, `slow` its compute lane. Fills tile_overlap_ps
- * too, one entry an op of the role: the time beside products, 0 for most ops. */
-static enum status fill_tasks(const struct role *role, const struct prices *prices, double slowdown, double slow,
-	bool one_queue, int64_t *tile_overlap_ps, uint32_t actor, size_t first_dep, struct task *tasks, uint32_t *deps,
+/* What the engine runs. By op, role after role, but for `deps` and `tail_use`. */
+struct run_input {
+	size_t n, n_deps;
+	struct task *tasks;
+	uint32_t *deps;
+	int64_t *tile_overlap_ps;  /* the time beside products, 0 for most ops */
+	struct activity *tail_use; /* by price: of a tail, whose effect on products is part of the exposed share */
+};
+
+static void run_input_free(struct run_input *in)
+{
+	free(in->tasks);
+	free(in->deps);
+	free(in->tile_overlap_ps);
+	free(in->tail_use);
+}
+
+static enum status run_input_create(const struct program *p, const struct prices *prices, struct run_input *in,
 	struct error *e)
+{
+	*in = (struct run_input){.n = prices->first_op[p->n_roles]};
+	for (size_t r = 0; r < p->n_roles; r++)
+		in->n_deps += p->roles[r].deps.n;
+	in->tasks = malloc((in->n + 1) * sizeof *in->tasks);
+	in->deps = malloc((in->n_deps + 1) * sizeof *in->deps);
+	in->tile_overlap_ps = malloc((in->n + 1) * sizeof *in->tile_overlap_ps);
+	in->tail_use = malloc((prices->different.n + 1) * sizeof *in->tail_use);
+	if (!in->tasks || !in->deps || !in->tile_overlap_ps || !in->tail_use || in->n > INT32_MAX ||
+		in->n_deps > INT32_MAX)
+		return error_nomem(e, "simulation");
+	for (size_t k = 0; k < prices->different.n; k++) {
+		in->tail_use[k] = prices->different.at[k].use;
+		in->tail_use[k].demand[RES_COMPUTE] = 0;
+	}
+	return ST_OK;
+}
+
+/* Fills the tasks of a role, whose dependencies begin at `first_dep`. `slowdown` (stragglers_slowdown) lengthens all
+ * work of the device, `slow` its compute lane. */
+static enum status fill_tasks(const struct role *role, uint32_t actor, const struct prices *prices, double slowdown,
+	double slow, bool one_queue, size_t first_dep, struct run_input *in, struct error *e)
 {
 	const size_t first_task = prices->first_op[actor];
 	struct price_ps *all = malloc((prices->different.n + 1) * sizeof *all);
@@ -175,30 +211,27 @@ static enum status fill_tasks(const struct role *role, const struct prices *pric
 		const uint32_t price = prices->of_op[first_task + i];
 		const struct op_cost *c = &prices->different.at[price];
 		const struct price_ps *x = &all[price];
-		tile_overlap_ps[i] = x->tile_overlap;
-		const int64_t tail_ps = tile_overlap_is_tail(op) ? tile_overlap_ps[i] : 0;
-		tasks[first_task + i] = (struct task){
+		const int64_t tail_ps = tile_overlap_is_tail(op) ? x->tile_overlap : 0,
+			      whole_ps = op_on_host(op)             ? x->on_host
+		                         : op->lane == LANE_COMPUTE ? x->on_compute
+		                                                    : x->on_device;
+		in->tile_overlap_ps[first_task + i] = x->tile_overlap;
+		in->tasks[first_task + i] = (struct task){
 			.actor = actor,
 			.lane = op->lane,
 			.holds = c->holds,
 			.queued = one_queue && stands_in_queue(op),
-			.alone_ps = (op_on_host(op)                    ? x->on_host
-					    : op->lane == LANE_COMPUTE ? x->on_compute
-								       : x->on_device) -
-		                    (tile_overlap_ps[i] - tail_ps),
+			.alone_ps = whole_ps - (x->tile_overlap - tail_ps),
 			.tail_ps = tail_ps,
 			.issue_ps = x->issue,
 			.join = NO_JOIN,
 			.dep0 = (uint32_t)first_dep + op->dep0,
 			.n_dep = op->n_dep,
-			.use = c->use,
+			.use = tail_ps > 0 ? &in->tail_use[price] : &c->use,
 		};
-		if (tail_ps > 0)
-			tasks[first_task + i].use.demand[RES_COMPUTE] =
-				0; /* its effect on products is part of the exposed share */
 	}
 	for (size_t i = 0; i < role->deps.n; i++)
-		deps[first_dep + i] = (uint32_t)first_task + role->deps.at[i];
+		in->deps[first_dep + i] = (uint32_t)first_task + role->deps.at[i];
 	free(all);
 	return ST_OK;
 }
@@ -342,38 +375,30 @@ static enum status run_ahead(const struct program *p, const size_t *first_task, 
 static enum status simulate(const struct program *p, const struct rates *rates, const struct prices *prices,
 	struct timeline *timeline, struct error *e)
 {
-	enum status st = ST_OK;
-	const size_t *first_task = prices->first_op, n = first_task[p->n_roles];
-	size_t n_deps = 0;
-	for (size_t r = 0; r < p->n_roles; r++)
-		n_deps += p->roles[r].deps.n;
-	struct task *tasks = malloc((n + 1) * sizeof *tasks);
-	struct task_time *times = malloc((n + 1) * sizeof *times);
-	uint32_t *deps = malloc((n_deps + 1) * sizeof *deps);
-	int64_t *tile_overlap_ps = malloc((n + 1) * sizeof *tile_overlap_ps);
+	const size_t *first_task = prices->first_op;
 	const double slowdown = stragglers_slowdown(rates->machine, rates->nodes);
 	const bool one_queue = has_one_queue(p, rates);
-	if (!tasks || !times || !deps || !tile_overlap_ps || n > INT32_MAX || n_deps > INT32_MAX) {
+	struct run_input in;
+	struct task_time *times = NULL;
+	enum status st = run_input_create(p, prices, &in, e);
+	if (!st && !(times = malloc((in.n + 1) * sizeof *times)))
 		st = error_nomem(e, "simulation");
-		goto out;
-	}
-	for (size_t r = 0, first_dep = 0; r < p->n_roles; first_dep += p->roles[r++].deps.n)
-		if ((st = fill_tasks(&p->roles[r], prices, slowdown, stragglers_role_factor(p, r, rates->machine),
-			     one_queue, &tile_overlap_ps[first_task[r]], (uint32_t)r, first_dep, tasks, deps, e)))
-			goto out;
-	if (p->config.train.cuda_graph && !rates->is_host) /* launched once a step */
-		start_ahead(first_task, p->n_roles, -ps(rates->launch_s), tasks);
-	if ((st = set_joins(p, tasks, first_task, e)) || (st = set_message_joins(p, tasks, first_task, e)) ||
-		(st = rates->is_host || begins_drained(p) ? engine_run(tasks, n, deps, (uint32_t)p->n_roles, times, e)
-	                                                  : run_ahead(p, first_task, tasks, deps, times, e)) ||
-		(st = fill_timeline(p, first_task, times, tile_overlap_ps, timeline, e)))
+	for (size_t r = 0, first_dep = 0; r < p->n_roles && !st; first_dep += p->roles[r++].deps.n)
+		st = fill_tasks(&p->roles[r], (uint32_t)r, prices, slowdown,
+			stragglers_role_factor(p, r, rates->machine), one_queue, first_dep, &in, e);
+	if (!st && p->config.train.cuda_graph && !rates->is_host) /* launched once a step */
+		start_ahead(first_task, p->n_roles, -ps(rates->launch_s), in.tasks);
+	if (st || (st = set_joins(p, in.tasks, first_task, e)) ||
+		(st = set_message_joins(p, in.tasks, first_task, e)) ||
+		(st = rates->is_host || begins_drained(p)
+	                        ? engine_run(in.tasks, in.n, in.deps, (uint32_t)p->n_roles, times, e)
+	                        : run_ahead(p, first_task, in.tasks, in.deps, times, e)) ||
+		(st = fill_timeline(p, first_task, times, in.tile_overlap_ps, timeline, e)))
 		goto out;
 	st = timeline_check(timeline, e);
 out:
-	free(tasks);
+	run_input_free(&in);
 	free(times);
-	free(deps);
-	free(tile_overlap_ps);
 	return st;
 }
 

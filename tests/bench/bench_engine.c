@@ -13,6 +13,8 @@
  * and takes from compute; now and then compute waits for one. */
 static size_t fill(struct task *tasks, uint32_t *deps, uint32_t actors, uint32_t every, int joined)
 {
+	static const struct activity computes = {.weight = 1, .demand = {1, 0.5}},
+				     moves = {.weight = 1.1, .demand = {0.1, 0.2}};
 	size_t n_deps = 0, each = TASKS / actors;
 	for (uint32_t a = 0; a < actors; a++)
 		for (size_t i = 0; i < each; i++) {
@@ -24,7 +26,7 @@ static size_t fill(struct task *tasks, uint32_t *deps, uint32_t actors, uint32_t
 				.join = -1,
 				.issue_ps = 3000000,
 				.dep0 = (uint32_t)n_deps,
-				.use = {.weight = comm ? 1.1 : 1, .demand = {comm ? 0.1 : 1, comm ? 0.2 : 0.5}}};
+				.use = comm ? &moves : &computes};
 			t->alone_ps = comm ? 400000000 : 20000000 + (int64_t)((i * 7919 + a * 104729) % 80000000);
 			if (comm && joined)
 				t->join = (int32_t)i;

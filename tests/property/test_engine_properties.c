@@ -20,6 +20,7 @@ struct set {
 	size_t n, n_deps;
 	uint32_t actors;
 	struct task task[MAX_TASKS];
+	struct activity use[MAX_TASKS]; /* by task */
 	uint32_t dep[MAX_DEPS];
 };
 
@@ -44,10 +45,11 @@ static struct activity random_activity(enum kind kind)
 static void random_task(struct set *s, enum kind kind, uint32_t actor, size_t first)
 {
 	struct task *t = &s->task[s->n];
+	s->use[s->n] = random_activity(kind);
 	*t = (struct task){.actor = actor,
 		.lane = kind == ONE_LANE ? 3 : (uint8_t)random_below(5),
 		.join = -1,
-		.use = random_activity(kind)};
+		.use = &s->use[s->n]};
 	t->alone_ps = kind == SMALL_TIMES    ? random_below(4)
 	              : random_below(8) == 0 ? 0
 	                                     : (int64_t)(1 + random_below(1000000));
@@ -102,7 +104,7 @@ static double naive_capacity(const struct naive *v, uint32_t actor, size_t resou
 	double left = 1;
 	for (size_t i = 0; i < v->s->n && resource == RES_COMPUTE; i++)
 		if (v->s->task[i].actor == actor && v->resident[i] && !v->moving[i] && !v->ended[i])
-			left -= left * v->s->task[i].use.held;
+			left -= left * v->s->task[i].use->held;
 	return left;
 }
 
@@ -112,7 +114,7 @@ static bool feasible(const struct naive *v, const size_t *who, size_t n, const b
 	for (size_t r = 0; r < RES_COUNT; r++) {
 		double load = 0;
 		for (size_t k = 0; k < n; k++) {
-			const struct activity *a = &v->s->task[who[k]].use;
+			const struct activity *a = v->s->task[who[k]].use;
 			load += a->demand[r] * (frozen[k] ? v->rate[who[k]] : fmin(1, a->weight * level));
 		}
 		if (load > naive_capacity(v, v->s->task[who[0]].actor, r))
@@ -129,7 +131,7 @@ static void naive_share(struct naive *v, uint32_t actor)
 		if (v->s->task[i].actor == actor && v->moving[i])
 			who[n++] = i;
 	if (n == 1) {
-		const double demand = v->s->task[who[0]].use.demand[RES_COMPUTE],
+		const double demand = v->s->task[who[0]].use->demand[RES_COMPUTE],
 			     left = naive_capacity(v, actor, RES_COMPUTE);
 		v->rate[who[0]] = demand > left ? left / fmin(1, demand) : 1;
 		return;
@@ -146,15 +148,15 @@ static void naive_share(struct naive *v, uint32_t actor)
 		for (size_t k = 0; k < n; k++) {
 			if (frozen[k])
 				continue;
-			const struct activity *a = &v->s->task[who[k]].use;
+			const struct activity *a = v->s->task[who[k]].use;
 			v->rate[who[k]] = fmin(1, a->weight * low);
 			stops[k] = a->weight * low >= 1;
 			for (size_t r = 0; r < RES_COUNT && !stops[k]; r++) {
 				double load = 0;
 				for (size_t j = 0; j < n; j++)
-					load += v->s->task[who[j]].use.demand[r] *
+					load += v->s->task[who[j]].use->demand[r] *
 					        (frozen[j] ? v->rate[who[j]]
-							   : fmin(1, v->s->task[who[j]].use.weight * low));
+							   : fmin(1, v->s->task[who[j]].use->weight * low));
 				stops[k] = a->demand[r] > 0 && load > naive_capacity(v, actor, r) - 1e-9;
 			}
 		}

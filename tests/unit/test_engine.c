@@ -4,14 +4,9 @@
 
 #include "sim/engine/engine.h"
 
-#define FREE \
-	{ \
-		.weight = 1 \
-	}
-#define CPU(share) \
-	{ \
-		.weight = 1, .demand = { share } \
-	}
+#define USE(...) (&(const struct activity){__VA_ARGS__})
+#define FREE USE(.weight = 1)
+#define CPU(share) USE(.weight = 1, .demand = {share})
 
 static struct task_time times[16];
 static struct error error;
@@ -34,7 +29,7 @@ static void test_alone_is_exact(void)
 	struct task t[] = {{.lane = 2,
 		.alone_ps = 1234567890123457,
 		.join = -1,
-		.use = {.weight = 0.1, .demand = {1.4, 0.3, 1, 1}}}};
+		.use = USE(.weight = 0.1, .demand = {1.4, 0.3, 1, 1})}};
 	CU_ASSERT_EQUAL(run(t, 1, NULL, 1), ST_OK);
 	CU_ASSERT_EQUAL(times[0].start_ps, 0);
 	CU_ASSERT_EQUAL(times[0].move_ps, 0);
@@ -84,7 +79,7 @@ static void test_tail(void)
 	CU_ASSERT_EQUAL(times[1].end_ps, 80);
 	CU_ASSERT_EQUAL(times[0].end_ps, 100);
 	CU_ASSERT_EQUAL(times[2].start_ps, 100);
-	t[0].use = t[1].use = (struct activity)CPU(1);
+	t[0].use = t[1].use = CPU(1);
 	CU_ASSERT_EQUAL(run(t, 3, deps, 1), ST_OK);
 	CU_ASSERT_EQUAL(times[1].start_ps, 30);
 	CU_ASSERT_EQUAL(times[1].end_ps, 130);
@@ -214,8 +209,7 @@ static void test_all_that_is_due_is_collected(void)
  * moves. A task that moves alone has the rest, too; one that needs less than the rest is not slowed. */
 static void test_waiting_holds(void)
 {
-	struct activity posted = FREE;
-	posted.held = 0.25;
+	const struct activity *posted = USE(.weight = 1, .held = 0.25);
 	struct task t[] = {
 		{.actor = 0, .lane = 0, .alone_ps = 90, .join = -1, .use = CPU(1)},
 		{.actor = 0, .lane = 1, .alone_ps = 6, .join = 1, .use = posted},
@@ -226,10 +220,10 @@ static void test_waiting_holds(void)
 	CU_ASSERT_EQUAL(times[1].move_ps, 40);
 	CU_ASSERT_EQUAL(times[0].end_ps, 100); /* 3/4 until 40, then all */
 	CU_ASSERT_EQUAL(times[2].end_ps, 40);
-	t[0].use.demand[RES_COMPUTE] = 0.7;
+	t[0].use = CPU(0.7);
 	CU_ASSERT_EQUAL(run(t, 4, NULL, 2), ST_OK);
 	CU_ASSERT_EQUAL(times[0].end_ps, 90);
-	t[0].use.demand[RES_COMPUTE] = 1;
+	t[0].use = CPU(1);
 	t[2].actor = 0; /* beside a second task: each has half of what is left */
 	t[2].lane = 2;
 	t[2].alone_ps = 30;
@@ -241,7 +235,7 @@ static void test_waiting_holds(void)
  * moves. The one that moves lacks nothing of it. */
 static void test_transfers_hold_once(void)
 {
-	const struct activity transfer = {.weight = 1, .demand = {0.5}, .held = 0.1, .beside = 0.5};
+	const struct activity *transfer = USE(.weight = 1, .demand = {0.5}, .held = 0.1, .beside = 0.5);
 	struct task t[] = {
 		{.actor = 0, .lane = 0, .alone_ps = 90, .join = -1, .use = CPU(1)},
 		{.actor = 0, .lane = 2, .alone_ps = 10, .join = 1, .use = transfer},
@@ -288,9 +282,8 @@ static void test_holding(void)
 
 static void test_broken_rules(void)
 {
-	const struct activity use = FREE;
 	const uint32_t later[] = {1};
-	struct task good[2] = {{.alone_ps = 1, .join = -1, .use = use}, {.alone_ps = 1, .join = -1, .use = use}};
+	struct task good[2] = {{.alone_ps = 1, .join = -1, .use = FREE}, {.alone_ps = 1, .join = -1, .use = FREE}};
 	struct task bad[2];
 	CU_ASSERT_EQUAL(run(good, 2, later, 1), ST_OK);
 #define REFUSED(change, says) \
@@ -305,9 +298,9 @@ static void test_broken_rules(void)
 	REFUSED(bad[1].alone_ps = -1, "negative time");
 	REFUSED(bad[1].issue_ps = -1, "negative time");
 	REFUSED(bad[0].join = 2, "join 2");
-	REFUSED(bad[0].use.weight = 0, "weight or demand");
-	REFUSED(bad[0].use.demand[RES_MEMORY] = -0.1, "weight or demand");
-	REFUSED(bad[0].use.held = 1, "weight or demand");
+	REFUSED(bad[0].use = USE(.weight = 0), "weight or demand");
+	REFUSED(bad[0].use = USE(.weight = 1, .demand = {0, -0.1}), "weight or demand");
+	REFUSED(bad[0].use = USE(.weight = 1, .held = 1), "weight or demand");
 	REFUSED(bad[1].n_dep = 1, "depends on task 1");
 #undef REFUSED
 }
