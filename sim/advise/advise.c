@@ -7,6 +7,7 @@
 
 #include "base/array.h"
 #include "base/log.h"
+#include "base/threads.h"
 #include "base/vec.h"
 #include "sim/search/evaluate.h"
 #include "sim/engine/fold.h"
@@ -19,12 +20,15 @@ struct trial {
 	struct config *config; /* owned, resolved */
 	bool wanted;           /* for the symptom that there is */
 	bool known, fits;      /* the row's step and memory are */
+	struct error error;    /* why it could not be predicted, but for a plan that is wrong */
 };
 
 struct advisor {
 	const struct advise_case *a;
 	struct advice *out;
 	VEC(struct trial) trials;
+	struct trial **chosen; /* those that are predicted in full, in order */
+	size_t n_chosen;
 	int64_t ops; /* of the program there is */
 };
 
@@ -188,11 +192,10 @@ static int64_t cost_ops(const struct advisor *v, const struct trial *t)
 			 (double)fold_simulated(&v->a->program->config));
 }
 
-static enum status predict_trial(const struct advisor *v, struct trial *t, struct error *e)
+static void predict_trial(const struct advisor *v, struct trial *t)
 {
 	struct result *r = malloc(sizeof *r);
-	struct error refused = {0};
-	enum status st = r ? fold_result(t->config, v->a->machine, r, &refused) : error_nomem(&refused, "advice");
+	enum status st = r ? fold_result(t->config, v->a->machine, r, &t->error) : error_nomem(&t->error, "advice");
 	t->known = !st;
 	t->fits = !st && r->memory.fits;
 	t->row.estimated = false;
@@ -200,8 +203,9 @@ static enum status predict_trial(const struct advisor *v, struct trial *t, struc
 		t->row.step_s = r->time.step_s;
 		t->row.memory_B = r->memory.total_B;
 	}
+	if (st == ST_INPUT)
+		t->error = (struct error){0};
 	free(r);
-	return !st || st == ST_INPUT ? ST_OK : error_set(e, st, "%s", refused.text);
 }
 
 /* Estimates the trials that fold. Where the present plan folds too, estimates are scaled by its prediction. */
@@ -288,26 +292,42 @@ static void pick(struct advisor *v)
 	qsort(out->row, out->n, sizeof *out->row, by_step);
 }
 
-/* Predicts trials in full, as far as the budget goes. `left`: its ops. */
-static enum status predict_order(struct advisor *v, struct trial **order, int64_t left, struct error *e)
+/* Chooses the trials that are predicted in full, as far as the budget goes. `left`: its ops. */
+static void choose(struct advisor *v, struct trial *const *order, int64_t left)
 {
 	const double least_s = v->a->machine->parameters->advise.least_saving * v->a->predicted->time.step_s;
-	enum status st = ST_OK;
-	progress_begin("looking for what would shorten the step");
-	for (size_t i = 0; i < v->trials.n && !st; i++) {
+	for (size_t i = 0; i < v->trials.n; i++) {
 		struct trial *t = order[i];
 		const int64_t ops = cost_ops(v, t);
 		const bool promises = !t->known || !v->out->fits || saves_s(v, t) > least_s,
 			   room = promises && ops <= left;
 		*(t->known || room ? &v->out->tried : &v->out->untried) += 1;
-		if (room) {
-			left -= ops;
-			st = predict_trial(v, t, e);
-		}
-		progress_update((double)(i + 1) / (double)v->trials.n, NULL);
+		if (!room)
+			continue;
+		left -= ops;
+		v->chosen[v->n_chosen++] = t;
 	}
+}
+
+static void predict_chosen(void *advisor, int thread, size_t i)
+{
+	struct advisor *v = advisor;
+	(void)thread;
+	progress_update((double)i / (double)v->n_chosen, NULL);
+	predict_trial(v, v->chosen[i]);
+}
+
+/* Predicts the chosen trials on as many cores as keep the programs that exist at once below a usual budget's ops. */
+static enum status predict_all(struct advisor *v, struct error *e)
+{
+	const int64_t programs = ADVICE_BUDGET_OPS / (v->ops + 1), cores = threads_here();
+	progress_begin("looking for what would shorten the step");
+	threads_run((int)(programs < cores ? programs : cores), v->n_chosen, predict_chosen, v);
 	progress_end();
-	return st;
+	for (size_t i = 0; i < v->n_chosen; i++)
+		if (v->chosen[i]->error.status)
+			return error_set(e, v->chosen[i]->error.status, "%s", v->chosen[i]->error.text);
+	return ST_OK;
 }
 
 static enum status try_all(struct advisor *v, struct error *e)
@@ -317,13 +337,16 @@ static enum status try_all(struct advisor *v, struct error *e)
 		total += cost_ops(v, &v->trials.at[i]);
 	const bool scarce = total > v->a->budget_ops;
 	struct trial **order = malloc((v->trials.n + 1) * sizeof *order);
-	enum status st = order ? ST_OK : error_nomem(e, "advice");
+	v->chosen = malloc((v->trials.n + 1) * sizeof *v->chosen);
+	enum status st = order && v->chosen ? ST_OK : error_nomem(e, "advice");
 	for (size_t i = 0; i < v->trials.n && !st; i++)
 		order[i] = &v->trials.at[i];
 	if (!st && scarce && !(st = estimate(v, e)))
 		qsort(order, v->trials.n, sizeof *order, by_promise);
-	if (!st)
-		st = predict_order(v, order, v->a->budget_ops, e);
+	if (!st) {
+		choose(v, order, v->a->budget_ops);
+		st = predict_all(v, e);
+	}
 	free(order);
 	return st;
 }
@@ -344,5 +367,6 @@ enum status advise(const struct advise_case *a, struct advice *out, struct error
 	for (size_t i = 0; i < v.trials.n; i++)
 		free(v.trials.at[i].config);
 	vec_free(&v.trials);
+	free(v.chosen);
 	return st;
 }

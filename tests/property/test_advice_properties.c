@@ -6,6 +6,7 @@
 #include "tests/unit/rates.h"
 
 #include <math.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -267,8 +268,22 @@ static const struct advice_row *row_with(const struct advice *a, const struct ad
 	return NULL;
 }
 
+/* Lets this process use one of its cores, or all that it had. */
+static void on_one_core(bool one)
+{
+	static cpu_set_t all;
+	cpu_set_t some;
+	if (one)
+		CU_ASSERT_EQUAL_FATAL(sched_getaffinity(0, sizeof all, &all), 0);
+	CPU_ZERO(&some);
+	for (size_t i = 0; i < CPU_SETSIZE; i++)
+		if (CPU_ISSET(i, &all) && CPU_COUNT(&some) == 0)
+			CPU_SET(i, &some);
+	CU_ASSERT_EQUAL(sched_setaffinity(0, sizeof all, one ? &some : &all), 0);
+}
+
 /* With no budget at all what folds is estimated, and near what a full prediction says; with some, the best are
- * predicted; nothing depends on when it is asked. */
+ * predicted; nothing depends on when it is asked, or on how many cores. */
 static void test_budget(void)
 {
 	static const char text[] =
@@ -287,7 +302,9 @@ static void test_budget(void)
 	advised(text, p, &m, INT64_MAX, full);
 	advised(text, p, &m, 0, none);
 	advised(text, p, &m, 3 * (int64_t)p->roles[0].ops.n, some);
+	on_one_core(true);
 	advised(text, p, &m, 3 * (int64_t)p->roles[0].ops.n, again);
+	on_one_core(false);
 	CU_ASSERT(full->n > 2 && full->untried == 0 && none->untried > 0 && none->n > 0);
 	CU_ASSERT_EQUAL(full->tried, none->tried + none->untried);
 	for (size_t i = 0; i < full->n; i++)
