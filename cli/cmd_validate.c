@@ -1,9 +1,11 @@
 #include <jansson.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
 #include "base/log.h"
+#include "base/threads.h"
 #include "cli/command.h"
 #include "cli/validate/validate.h"
 #include "report/report.h"
@@ -19,25 +21,48 @@ static enum status check_columns(const struct csv *t, struct error *e)
 	return ST_OK;
 }
 
+/* What the threads that judge rows share. */
+struct judging {
+	const struct csv *t;
+	struct frameworks known;
+	struct judged *at;     /* by row */
+	struct error *failed;  /* by row */
+	struct machines **own; /* by thread */
+};
+
+static void judge_row(void *judging, int thread, size_t i)
+{
+	const struct judging *j = judging;
+	progress_update((double)i / (double)j->t->rows, csv_get(j->t, i, "id"));
+	if (step_row_judge(j->t, i, &j->known, j->own[thread], &j->at[i], &j->failed[i]))
+		error_context(&j->failed[i], "%s:%d", j->t->path, j->t->line[i]);
+}
+
+/* Judges the rows on all cores. */
 static enum status judge_all(const struct csv *t, judged_rows *rows, struct error *e)
 {
-	struct machines *machines = machines_create();
-	struct frameworks known = {0};
-	enum status st = machines && vec_reserve(rows, t->rows) ? ST_OK : error_nomem(e, "the rows");
-	if (!st)
-		st = frameworks_load(&known, e);
-	progress_begin("predicting");
-	for (size_t i = 0; i < t->rows && !st; i++) {
-		st = step_row_judge(t, i, &known, machines, &rows->at[rows->n], e);
-		if (st)
-			error_context(e, "%s:%d", t->path, t->line[i]);
-		else
-			rows->n++;
-		progress_update((double)(i + 1) / (double)t->rows, csv_get(t, i, "id"));
+	const int cores = threads_here(), threads = cores < THREADS_MOST ? cores : THREADS_MOST;
+	struct judging j = {.t = t,
+		.failed = calloc(t->rows + 1, sizeof *j.failed),
+		.own = calloc((size_t)threads, sizeof *j.own)};
+	enum status st = j.failed && j.own && vec_reserve(rows, t->rows) ? ST_OK : error_nomem(e, "the rows");
+	for (int k = 0; k < threads && !st; k++)
+		st = (j.own[k] = machines_create()) ? ST_OK : error_nomem(e, "the rows");
+	if (!st && !(st = frameworks_load(&j.known, e))) {
+		j.at = rows->at;
+		rows->n = t->rows;
+		progress_begin("predicting");
+		threads_run(threads, t->rows, judge_row, &j);
+		progress_end();
 	}
-	progress_end();
-	frameworks_free(&known);
-	machines_destroy(machines);
+	for (size_t i = 0; i < t->rows && !st; i++)
+		if (j.failed[i].status)
+			st = error_set(e, j.failed[i].status, "%s", j.failed[i].text);
+	for (int k = 0; k < threads && j.own; k++)
+		machines_destroy(j.own[k]);
+	frameworks_free(&j.known);
+	free(j.failed);
+	free(j.own);
 	return st;
 }
 
