@@ -106,7 +106,9 @@ bool source_is_model(const char *path)
 	if (strcmp(path, "-") == 0 || foreign_part(path))
 		return false;
 	snprintf(file, sizeof file, "%.3900s%s", path, folder ? "/config.json" : "");
-	const bool is = file_read(file, CONFIG_LIMIT_B, &text, &len, &none) == ST_OK && hf_config_is(text, len);
+	const bool rereadable = stat(file, &at) == 0 && S_ISREG(at.st_mode), /* a pipe has its text once */
+		is = rereadable && file_read(file, CONFIG_LIMIT_B, &text, &len, &none) == ST_OK &&
+	             hf_config_is(text, len);
 	free(text);
 	return is;
 }
