@@ -86,6 +86,26 @@ static void read_groups(struct hf_reader *r, struct model *m)
 	m->groups_per_token = hf_int(r, "topk_group", KEY_model_groups_per_token, 1);
 }
 
+/* mlp_layer_types: "dense" of the first layers alone; `missing` of them where the list is. */
+static void read_first_dense(struct hf_reader *r, struct model *m, int64_t missing)
+{
+	const json_t *kinds = hf_get(r, "mlp_layer_types"), *v;
+	size_t i;
+	m->first_dense_layers = hf_get(r, "first_k_dense_replace")
+	                                ? hf_int(r, "first_k_dense_replace", KEY_model_first_dense_layers, missing)
+	                                : missing;
+	if (kinds)
+		m->first_dense_layers = 0;
+	json_array_foreach(kinds, i, v)
+	{
+		const char *kind = json_string_value(v);
+		if (!kind || strcmp(kind, "dense") != 0)
+			continue;
+		if ((json_int_t)i != m->first_dense_layers++)
+			hf_fail(r, "mlp_layer_types", "dense layers between those with experts cannot be described");
+	}
+}
+
 /* Shared experts, dense layers first, as DeepSeek names them. */
 static void read_deepseek_experts(struct hf_reader *r, struct model *m)
 {
@@ -93,9 +113,7 @@ static void read_deepseek_experts(struct hf_reader *r, struct model *m)
 	read_experts(r, m, hf_get(r, "num_experts") ? "num_experts" : "n_routed_experts", 0, 8,
 		"moe_intermediate_size"); /* Sarvam's own names are the first ones */
 	m->shared_experts = hf_get(r, shared) ? hf_int(r, shared, KEY_model_shared_experts, 0) : 0;
-	m->first_dense_layers = hf_get(r, "first_k_dense_replace")
-	                                ? hf_int(r, "first_k_dense_replace", KEY_model_first_dense_layers, 0)
-	                                : 0;
+	read_first_dense(r, m, 0);
 	m->moe_layer_freq = hf_int(r, "moe_layer_freq", KEY_model_moe_layer_freq, 1);
 	read_groups(r, m);
 	if (hf_get(r, "num_nextn_predict_layers"))
@@ -118,6 +136,13 @@ void hf_type_deepseek(struct hf_reader *r, struct model *m)
 	hf_read_llama_like(r, m);
 	hf_read_latent(r, m, 128);
 	read_deepseek_experts(r, m);
+}
+
+/* DeepSeek-V3, whose router always has a correction bias in transformers 5: its files name no topk_method. */
+void hf_type_deepseek_v3(struct hf_reader *r, struct model *m)
+{
+	hf_type_deepseek(r, m);
+	m->router_bias |= !hf_get(r, "topk_method");
 }
 
 /* MiniCPM 3: latent attention, and no experts. */
@@ -146,7 +171,7 @@ void hf_type_deepseek_moe(struct hf_reader *r, struct model *m)
 /* DeepSeek-V3.2: an indexer chooses the keys that a query sees. */
 void hf_type_deepseek_v32(struct hf_reader *r, struct model *m)
 {
-	hf_type_deepseek(r, m);
+	hf_type_deepseek_v3(r, m);
 	hf_leaves_out(r, "the indexer of its sparse attention: a query sees all keys");
 }
 
@@ -168,26 +193,6 @@ void hf_type_glm4_moe(struct hf_reader *r, struct model *m)
 	m->qk_norm = hf_bool(r, "use_qk_norm", false) ? QK_NORM_HEAD : QK_NORM_NONE;
 	read_deepseek_experts(r, m);
 	m->router_bias = true;
-}
-
-/* mlp_layer_types: "dense" of the first layers alone; `missing` of them where the list is. */
-static void read_first_dense(struct hf_reader *r, struct model *m, int64_t missing)
-{
-	const json_t *kinds = hf_get(r, "mlp_layer_types"), *v;
-	size_t i;
-	m->first_dense_layers = hf_get(r, "first_k_dense_replace")
-	                                ? hf_int(r, "first_k_dense_replace", KEY_model_first_dense_layers, missing)
-	                                : missing;
-	if (kinds)
-		m->first_dense_layers = 0;
-	json_array_foreach(kinds, i, v)
-	{
-		const char *kind = json_string_value(v);
-		if (!kind || strcmp(kind, "dense") != 0)
-			continue;
-		if ((json_int_t)i != m->first_dense_layers++)
-			hf_fail(r, "mlp_layer_types", "dense layers between those with experts cannot be described");
-	}
 }
 
 /* Experts under the names that K-EXAONE and Hy3 have. */

@@ -102,7 +102,7 @@ void hf_read_no_rope(struct hf_reader *r, struct model *m, int64_t every);
 	X("olmoe", olmoe) \
 	X("gpt_oss", gpt_oss) \
 	X("deepseek_v2", deepseek) \
-	X("deepseek_v3", deepseek) \
+	X("deepseek_v3", deepseek_v3) \
 	X("kimi_k2", deepseek) \
 	X("deepseek", deepseek_moe) \
 	X("deepseek_v32", deepseek_v32) \

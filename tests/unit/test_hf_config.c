@@ -1,6 +1,7 @@
 /* Hugging Face config.json: real models by their published counts, and what is refused. */
 #include <jansson.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -152,6 +153,10 @@ static void test_fields(void)
 		    "\"intermediate_size\": 32, \"num_hidden_layers\": 3, \"vocab_size\": 100, "
 		    "\"layers_block_type\": [\"mamba\", \"attention\", \"mlp\"]}");
 	CU_ASSERT_STRING_EQUAL(m.layer_pattern, "M*-");
+	m = read_ok("{\"model_type\": \"nemotron_h\", \"hidden_size\": 64, \"num_attention_heads\": 4, "
+		    "\"intermediate_size\": 32, \"vocab_size\": 100, \"time_step_limit\": [0.0, Infinity], "
+		    "\"layers_block_type\": [\"linear_attention\", \"full_attention\", \"mlp\"]}");
+	CU_ASSERT_STRING_EQUAL(m.layer_pattern, "M*-"); /* as transformers 5 writes it */
 	m = read_ok("{\"model_type\": \"ministral\", \"hidden_size\": 64, \"num_attention_heads\": 4, "
 		    "\"intermediate_size\": 32, \"num_hidden_layers\": 4, \"vocab_size\": 100, \"sliding_window\": 16, "
 		    "\"layer_types\": [\"sliding_attention\", \"full_attention\", \"sliding_attention\", "
@@ -226,6 +231,25 @@ static void test_partly_read(void)
 }
 
 /* Experts of 32 columns of a model of 64: a product of each, and two around them. */
+/* What transformers 5 writes of DeepSeek-V3's kind: dense layers by their list, a bias of the router by the type. */
+static void test_listed_dense_layers(void)
+{
+	static const char sizes[] = "\"hidden_size\": 64, \"intermediate_size\": 128, \"num_attention_heads\": 5, "
+				    "\"num_hidden_layers\": 3, \"vocab_size\": 100, \"kv_lora_rank\": 16, "
+				    "\"n_routed_experts\": 4, \"moe_intermediate_size\": 32, ";
+	char text[512];
+	snprintf(text, sizeof text,
+		"{\"model_type\": \"deepseek_v3\", %s\"mlp_layer_types\": [\"dense\", \"dense\", \"sparse\"]}", sizes);
+	struct model m = read_ok(text);
+	CU_ASSERT(m.first_dense_layers == 2 && m.router_bias);
+	snprintf(text, sizeof text, "{\"model_type\": \"deepseek_v3\", %s\"topk_method\": \"greedy\"}", sizes);
+	m = read_ok(text);
+	CU_ASSERT(m.first_dense_layers == 0 && !m.router_bias);
+	snprintf(text, sizeof text, "{\"model_type\": \"glm4_moe\", %s\"mlp_layer_types\": [\"dense\"]}", sizes);
+	m = read_ok(text);
+	CU_ASSERT(m.first_dense_layers == 1 && m.head_dim == 12); /* 64 / 5, rounded down */
+}
+
 static void test_narrow_experts(void)
 {
 	struct model m = read_ok("{\"model_type\": \"nemotron_h\", \"hybrid_override_pattern\": \"ME\", "
@@ -421,4 +445,4 @@ static void test_in_a_config(void)
 
 UNIT_MAIN("hf_config", {"published counts", test_published}, {"fields", test_fields}, {"refusals", test_refusals},
 	{"kinds", test_kinds}, {"partly read", test_partly_read}, {"narrow experts", test_narrow_experts},
-	{"in a config", test_in_a_config})
+	{"listed dense layers", test_listed_dense_layers}, {"in a config", test_in_a_config})
