@@ -178,6 +178,12 @@ struct stack {
 	bool expert_counts; /* without a capacity factor the host thread waits in each forward pass of a layer of
 	                       experts until the device has counted their rows: it needs their numbers to exchange them
 	                     */
+	bool atomic_sums;   /* experts' results and their rows' gradients are added up by an atomic addition an element
+	                       (PyTorch's scatter_add_, index_add_) where train.expert_sums is auto; else by a kernel of
+	                       their own (Transformer Engine's moe_unpermute) */
+	bool expert_masks;  /* with a capacity_factor rows go to their experts and back by products with masks
+	                       [rows of a sequence, slots] (GShard's einsum, arXiv:2006.16668, algorithm 2) */
+	double mask_rows;   /* no habit: config_resolve sets it from it, the rows of a sequence; 0: no such products */
 	bool one_queue; /* tensor and context ranks, before Blackwell, without FSDP and experts: all kernels of a GPU
 	                   stand in one queue, each begun before the next (CUDA_DEVICE_MAX_CONNECTIONS=1) */
 };

@@ -68,6 +68,17 @@ static double transposed_B(const struct op *op, const struct stack *s)
 	return 2 * (double)c->batch * pixels * dtype_bytes((enum dtype)op->dtype);
 }
 
+/* Returns the bytes of the experts' weights. An expert's product is a wave or two of tiles, which wait for its weights
+ * at the same time: so little of that traffic is hidden. Products of Transformer Engine's GroupedLinear bear it out on
+ * B200 and A100 (MooreThreads/SimuMax@e691807a7ef8 configs/system/b200_bf16_ceperm.json, group_matmul: shapes of 128 to
+ * 9,832 rows; docs/system.md). */
+static double weights_B(const struct op *op)
+{
+	return op->kind == OP_GROUPED_GEMM && !(op->flags & OP_TRANS_A)
+	               ? groups_of(op) * (double)op->gemm.n * (double)op->gemm.k * dtype_bytes((enum dtype)op->dtype)
+	               : 0;
+}
+
 /* A tile writes its result after its loop over k, and reads it before where it accumulates. So that traffic is not
  * hidden. */
 static double product_s(const struct op *op, const struct rates *r, const struct stack *s)
@@ -77,7 +88,7 @@ static double product_s(const struct op *op, const struct rates *r, const struct
 	                  (op->flags & OP_ACCUMULATE ? 2 : 1);
 	if (added_apart(op, s) > 0)
 		result_B = added_apart_B(op, s);
-	return multiply_s(op, r, s) + (result_B + transposed_B(op, s)) / r->memory_Bps;
+	return multiply_s(op, r, s) + (result_B + weights_B(op) + transposed_B(op, s)) / r->memory_Bps;
 }
 
 static double flash_s(const struct op *op, const struct rates *r, const struct stack *s)
@@ -98,6 +109,30 @@ static double naive_s(const struct op *op, const struct rates *r)
 					     : rate);
 }
 
+/* Returns the time of the products with masks that take rows to their experts' slots, or of the atomic additions that
+ * add slots up. A result's gradient goes to the slots and to the mask, which has the gates: two products. */
+static double routing_s(const struct op *op, const struct rates *r, const struct stack *s)
+{
+	const double elements = (double)op->dispatch.slots * (double)op->dispatch.cols;
+	if (s->mask_rows > 0)
+		return (op->kind == OP_COMBINE_GRAD ? 2 : 1) * 2 * elements * s->mask_rows /
+		       r->product_flop_per_s[op->dtype];
+	return op->kind == OP_COMBINE && s->atomic_sums && dtype_bytes((enum dtype)op->dtype) == 2
+	               ? elements / r->parameters->gpu.atomic_flop_per_s
+	               : 0;
+}
+
+static bool permutes(const struct op *op)
+{
+	return op->kind == OP_DISPATCH || op->kind == OP_COMBINE || op->kind == OP_COMBINE_GRAD || op->kind == OP_SWAP;
+}
+
+/* Rows that are looked up one by one stream more slowly. */
+static double memory_s(const struct op *op, const struct rates *r, const struct stack *s)
+{
+	return gpu_op_B(op, s) / r->memory_Bps / (permutes(op) ? r->parameters->gpu.permuted_share : 1);
+}
+
 static double compute_s(const struct op *op, const struct rates *r, const struct stack *s)
 {
 	if (op_is_flash(op))
@@ -106,6 +141,8 @@ static double compute_s(const struct op *op, const struct rates *r, const struct
 		return product_s(op, r, s);
 	if (op_is_naive_product(op))
 		return naive_s(op, r);
+	if (permutes(op) && op->kind != OP_SWAP)
+		return fmax(routing_s(op, r, s), op_flop(op) / r->vector_flop_per_s);
 	if (op_class_of(op) == CLASS_SCAN) /* batched products of small matrices */
 		return op_flop(op) / r->batched_flop_per_s[op->dtype];
 	return op_flop(op) / r->vector_flop_per_s;
@@ -178,7 +215,7 @@ static double copies_s(const struct op *op, const struct rates *r, const struct 
 
 double gpu_op_s(const struct op *op, const struct rates *r, const struct stack *s, enum bound *bound)
 {
-	double compute = compute_s(op, r, s), memory = gpu_op_B(op, s) / r->memory_Bps;
+	double compute = compute_s(op, r, s), memory = memory_s(op, r, s);
 	double work = fmax(compute, memory), kernel_s = r->parameters->gpu.kernel_s;
 	*bound = kernel_s > work ? BOUND_LATENCY : compute > memory ? BOUND_COMPUTE : BOUND_MEMORY;
 	return kernel_s + work + copies_s(op, r, s);

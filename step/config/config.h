@@ -52,6 +52,7 @@ enum context_kind { CTX_RING, CTX_ALL_GATHER, CTX_ALL_TO_ALL, CTX_COUNT };
 /* How images lie between convolutions. */
 enum memory_format { FORMAT_AUTO, FORMAT_CHANNELS_FIRST, FORMAT_CHANNELS_LAST, FORMAT_COUNT };
 /* What the router's gates multiply: experts' results, or the activation between their products (step/builder/moe.c). */
+enum expert_sums { SUMS_AUTO, SUMS_KERNEL, SUMS_ATOMIC, SUMS_COUNT };
 enum expert_gates { GATES_AUTO, GATES_RESULT, GATES_ACTIVATION, GATES_COUNT };
 /* How tokens travel to their experts: each copy by itself; or once to each host, and there on to its experts. */
 enum expert_dispatch { DISPATCH_ALL_TO_ALL, DISPATCH_ONCE_A_HOST, DISPATCH_COUNT };
@@ -99,6 +100,7 @@ struct train {
 	enum memory_format memory_format; /* of images between convolutions; AUTO: the stack's */
 	bool launch_blocking;             /* the host thread waits for each launch (CUDA_LAUNCH_BLOCKING=1) */
 	enum expert_gates expert_gates;
+	enum expert_sums expert_sums;
 	enum dtype act_input_dtype; /* in which a block keeps its activations' inputs: DT_FP8, or DT_COUNT: as they are
 	                             */
 	bool expert_loop; /* experts are called one by one, and the host thread waits for the tokens of each */

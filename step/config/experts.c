@@ -144,6 +144,7 @@ static enum status check_unused(const struct config *c, struct error *e)
 	} keys[] = {{KEY_parallel_expert, p->expert > 1}, {KEY_parallel_expert_tensor, p->expert_tensor > 1},
 		{KEY_parallel_expert_overlap, p->expert_overlap}, {KEY_train_expert_loop, c->train.expert_loop},
 		{KEY_train_expert_gates, config_is_changed(c, KEY_train_expert_gates)},
+		{KEY_train_expert_sums, config_is_changed(c, KEY_train_expert_sums)},
 		{KEY_parallel_dispatch_dtype, config_is_changed(c, KEY_parallel_dispatch_dtype)},
 		{KEY_parallel_expert_dispatch, config_is_changed(c, KEY_parallel_expert_dispatch)}};
 	for (size_t i = 0; i < COUNT(keys); i++)

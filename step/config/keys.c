@@ -58,6 +58,7 @@ WORDS(context_kind, CTX_COUNT, {"ring", CTX_RING}, {"all_gather", CTX_ALL_GATHER
 WORDS(expert_dispatch, DISPATCH_COUNT, {"all_to_all", DISPATCH_ALL_TO_ALL}, {"once_a_host", DISPATCH_ONCE_A_HOST});
 WORDS(memory_format, FORMAT_COUNT, {"auto", FORMAT_AUTO}, {"channels_first", FORMAT_CHANNELS_FIRST},
 	{"channels_last", FORMAT_CHANNELS_LAST});
+WORDS(expert_sums, SUMS_COUNT, {"auto", SUMS_AUTO}, {"kernel", SUMS_KERNEL}, {"atomic", SUMS_ATOMIC});
 WORDS(expert_gates, GATES_COUNT, {"auto", GATES_AUTO}, {"result", GATES_RESULT}, {"activation", GATES_ACTIVATION});
 WORDS(dispatch_dtype, 2, {"auto", DT_COUNT}, {"fp8", DT_FP8});
 WORDS(dim, DIM_COUNT, {"tp", DIM_TP}, {"cp", DIM_CP}, {"ep", DIM_EP}, {"dp", DIM_DP}, {"pp", DIM_PP});

@@ -165,6 +165,7 @@ struct config_key {
 	X(train, cuda_graph, BOOL, AT(train.cuda_graph), "false", EVERY) \
 	X(train, launch_blocking, BOOL, AT(train.launch_blocking), "false", EVERY) \
 	X(train, expert_loop, BOOL, AT(train.expert_loop), "false", EVERY) \
+	X(train, expert_sums, WORD(expert_sums), AT(train.expert_sums), "auto", EVERY) \
 	X(train, expert_gates, WORD(expert_gates), AT(train.expert_gates), "auto", EVERY) \
 	X(train, act_input_dtype, WORD(dispatch_dtype), AT(train.act_input_dtype), "auto", EVERY) \
 	X(train, sync_every, INT(0, 1000000000), AT(train.sync_every), "0", EVERY) \

@@ -277,6 +277,11 @@ static void resolve_autos(struct config *c)
 	struct parallel *p = &c->parallel;
 	if (c->train.expert_gates != GATES_AUTO)
 		c->stack.gates_activation = c->train.expert_gates == GATES_ACTIVATION;
+	if (c->train.expert_sums != SUMS_AUTO)
+		c->stack.atomic_sums = c->train.expert_sums == SUMS_ATOMIC;
+	c->stack.mask_rows = c->stack.expert_masks && c->model.capacity_factor > 0
+	                             ? (double)(c->model.seq_len / p->context)
+	                             : 0;
 	if (c->train.memory_format != FORMAT_AUTO)
 		c->stack.channels_first = c->train.memory_format == FORMAT_CHANNELS_FIRST;
 	if (c->train.attention_kernel != KERNEL_AUTO)

@@ -176,8 +176,12 @@ static void test_grouped_products(void)
 	struct op one = gemm(DT_BF16, 4096, 4096, 4096), grouped = one;
 	grouped.kind = OP_GROUPED_GEMM;
 	grouped.gemm.groups = 8;
-	const double one_s = cost(&m, one).alone_s - KERNEL_S, grouped_s = cost(&m, grouped).alone_s - KERNEL_S;
-	NEAR(grouped_s, 8 * one_s);
+	const double one_s = cost(&m, one).alone_s - KERNEL_S, grouped_s = cost(&m, grouped).alone_s - KERNEL_S,
+		     weights_B = 4096 * 4096 * 2.0, streams_Bps = RATES(&m)->memory_Bps;
+	NEAR(grouped_s, 8 * (one_s + weights_B / streams_Bps)); /* nothing hides the weights' traffic */
+	grouped.flags |= OP_TRANS_A;                            /* a gradient of weights has none */
+	NEAR(cost(&m, grouped).alone_s - KERNEL_S, 8 * one_s);
+	grouped.flags &= (uint16_t)~OP_TRANS_A;
 	CU_ASSERT_TRUE(grouped_s >= op_flop(&grouped) / m.device.matrix_flop_per_s[DT_BF16]);
 	/* so few tiles that one product leaves most SMs without one */
 	m.device.sms = 100;
@@ -185,6 +189,45 @@ static void test_grouped_products(void)
 	smalls.kind = OP_GROUPED_GEMM;
 	smalls.gemm.groups = 50;
 	CU_ASSERT_TRUE(cost(&m, smalls).alone_s < 4 * cost(&m, small).alone_s);
+}
+
+static struct op routed(enum op_kind k)
+{
+	struct op op = {.kind = k, .dtype = DT_BF16, .out_dtype = DT_BF16};
+	op.dispatch.rows = 4096;
+	op.dispatch.cols = 2048;
+	op.dispatch.slots = 32768;
+	op.dispatch.choices = 8;
+	return op;
+}
+
+/* Rows in the experts' order stream more slowly than others. Where atomic additions sum a token's slots up they are the
+ * longer part; where products with masks take rows to their slots those are. */
+static void test_routed_rows(void)
+{
+	struct machine m = gpu();
+	mesh(1, 1);
+	const struct rates *r = RATES(&m);
+	const double rows = 4096 * 2048, slots = 32768 * 2048, ids = 4 * 32768.0,
+		     streams_Bps = r->memory_Bps * r->parameters->gpu.permuted_share;
+	const struct op to = routed(OP_DISPATCH), from = routed(OP_COMBINE), grad = routed(OP_COMBINE_GRAD);
+	NEAR(cost(&m, to).alone_s - KERNEL_S, (2 * rows + 2 * slots + ids) / streams_Bps);
+	const double fused_s = cost(&m, from).alone_s;
+	program.config.stack.atomic_sums = true;
+	const double atomic_s = slots / r->parameters->gpu.atomic_flop_per_s;
+	CU_ASSERT_TRUE(atomic_s + KERNEL_S > fused_s);
+	NEAR(cost(&m, from).alone_s - KERNEL_S, atomic_s);
+	NEAR(cost(&m, to).alone_s - KERNEL_S, (2 * rows + 2 * slots + ids) / streams_Bps);
+	struct op wide = from;
+	wide.dtype = DT_FP32; /* a native addition */
+	CU_ASSERT_TRUE(cost(&m, wide).alone_s - KERNEL_S != atomic_s);
+	program.config.stack.mask_rows = 4096;
+	const double product_s = 2 * slots * 4096 / r->product_flop_per_s[DT_BF16];
+	NEAR(cost(&m, to).alone_s - KERNEL_S, product_s);
+	NEAR(cost(&m, from).alone_s - KERNEL_S, product_s);
+	NEAR(cost(&m, grad).alone_s - KERNEL_S, 2 * product_s);
+	program.config.stack.mask_rows = 0;
+	program.config.stack.atomic_sums = false;
 }
 
 /* A format's own share stands in for that of large products; the other formats keep theirs. fp32's is of its batched
@@ -702,7 +745,8 @@ UNIT_MAIN("cost", {"counts of experts' rows", test_expert_counts}, {"experts one
 	{"experts called one by one", test_expert_calls}, {"launches that are waited for", test_launch_blocking},
 	{"scales of fp8 copies", test_dynamic_scales}, {"gathered weights copied back", test_copies_gathered},
 	{"adapters' units", test_adapter_units}, {"grouped products", test_grouped_products},
-	{"roofline", test_roofline}, {"counted operators", test_operators}, {"images by channels", test_memory_format},
+	{"rows on their way to experts", test_routed_rows}, {"roofline", test_roofline},
+	{"counted operators", test_operators}, {"images by channels", test_memory_format},
 	{"shapes of products", test_shapes_of_products},
 	{"sums of gradients by kernels of their own", test_adds_gradients},
 	{"gradients through buckets", test_copies_gradients}, {"products of one repeated token", test_repeated_data},

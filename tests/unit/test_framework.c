@@ -114,6 +114,15 @@ static void test_blanks(void)
 	f = framework_of(&known, "Megatron-Core MoE");
 	CU_ASSERT_PTR_NOT_NULL_FATAL(f);
 	CU_ASSERT_TRUE(f->sums_wide && f->stores_wide && f->interleaves);
+	f = framework_of(&known, "NeMo Automodel FSDP2");
+	CU_ASSERT_PTR_NOT_NULL_FATAL(f);
+	CU_ASSERT_TRUE(f->fuses_sums);
+	f = framework_of(&known, "prime-rl, torch dispatch FSDP2, compiled");
+	CU_ASSERT_PTR_NOT_NULL_FATAL(f);
+	CU_ASSERT_FALSE(f->fuses_sums);
+	f = framework_of(&known, "prime-rl, Mega MoE FSDP2, compiled");
+	CU_ASSERT_PTR_NOT_NULL_FATAL(f);
+	CU_ASSERT_TRUE(f->fuses_sums);
 	f = framework_of(&known, "NeMo 24.07");
 	CU_ASSERT_PTR_NOT_NULL_FATAL(f);
 	CU_ASSERT_TRUE(f->interleaves && !f->sums_wide && f->logit_B == 0 && f->loss_B == 0);
