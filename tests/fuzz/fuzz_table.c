@@ -14,8 +14,8 @@
 
 static const char *const seeds[] = {
 	"id,gpu,n_gpus,step_time_s,use\na,h100,8,1.25,tight\nb,a100,16,,order\n",
-	"collective,gpu,n_gpus,bytes,time_us_outofplace\nall_reduce,h100,8,1048576,\"45.2\"\r\n"
-	"all_gather,h100,8,1e6,7\r\n",
+	("collective,gpu,n_gpus,bytes,time_us_outofplace\nall_reduce,h100,8,1048576,\"45.2\"\r\n"
+	 "all_gather,h100,8,1e6,7\r\n"),
 	"\"a,b\",\"c\"\"d\",e\n\"line\nend\",2,3\n,,\n",
 	"id\n\n1\n",
 };

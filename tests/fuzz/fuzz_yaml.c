@@ -22,8 +22,8 @@
 
 static const char *const seeds[] = {
 	"model:\n  preset: llama3-8b\n  layers: 32\n  seq_len: 8192\nsystem: {nodes: 8, gpu: h100, per_node: 8}\n",
-	"parallel:\n  data: 4\n  tensor: 2\n  strategy: fsdp\n  bucket: 25MiB\n  prefetch: 1\ntrain:\n  dtype: bf16\n"
-	"  micro_batch: 2\n",
+	("parallel:\n  data: 4\n  tensor: 2\n  strategy: fsdp\n  bucket: 25MiB\n  prefetch: 1\ntrain:\n  dtype: bf16\n"
+	 "  micro_batch: 2\n"),
 	"- name: nvlink\n  bandwidth: 450GB/s\n  latency: 1.5us\n- name: ib\n  bandwidth: 400Gb/s\n  latency: 5us\n",
 	"text: |\n  several\n  lines\nfolded: >-\n  more\n  of them\nquoted: \"a\\tb\\u00e9\"\nsingle: 'it''s'\n",
 	"a: [1, 2.5e3, {b: c, d: [e, f]}]\ng: ~\nh: null\ni: yes\nj: -0.5\nk: 0x10\n",
