@@ -29,7 +29,8 @@ struct advise_case {
 	bool sensitivity;
 };
 
-/* Deterministic, on any number of cores, all of which it uses. Shows a progress line (base/log.h). A change that a config refuses is no error. */
+/* Deterministic, on any number of cores, all of which it uses. Shows a progress line (base/log.h). A change that a
+ * config refuses is no error. */
 enum status advise(const struct advise_case *a, struct advice *out, struct error *e);
 
 /* Returns the main symptom of a step, by the parts of its time. */

@@ -1,0 +1,302 @@
+/* What a software stack adds to the prices of a step: casts, copies, launches one by one, waits of the host. */
+#include <math.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "sim/price/price.h"
+#include "tests/unit/cost_case.h"
+
+/* Ops that are alike are priced once; ops that differ in anything that matters are told apart. */
+static void test_prices(void)
+{
+	mesh(2, 16);
+	struct machine m = gpu();
+	struct op ops[] = {
+		gemm(DT_BF16, 128, 128, 4096),
+		gemm(DT_BF16, 128, 128, 4096),
+		gemm(DT_BF16, 128, 4096, 128),
+		gemm(DT_FP32, 128, 128, 4096),
+		gemm(DT_BF16, 128, 128, 4096),
+		collective(COLL_ALL_REDUCE, DIM_TP, 1 << 20),
+		collective(COLL_ALL_REDUCE, DIM_DP, 1 << 20),
+		collective(COLL_ALL_GATHER, DIM_DP, 1 << 20),
+		collective(COLL_ALL_REDUCE, DIM_DP, 1 << 20),
+	};
+	ops[1].layer = 3; /* where and when it stands does not matter */
+	ops[1].phase = PHASE_BACKWARD;
+	ops[1].flags = OP_RECOMPUTED;
+	ops[4].flags = OP_ACCUMULATE;
+	static const uint32_t same_as[] = {0, 0, 2, 3, 4, 5, 6, 7, 6};
+	struct role roles[] = {{.ranks = 32}, {.ranks = 32}};
+	struct program two = program;
+	two.roles = roles;
+	two.n_roles = COUNT(roles);
+	roles[0].ops.at = ops;
+	roles[0].ops.n = COUNT(ops);
+	roles[1].ops.at = &ops[2]; /* roles share prices */
+	roles[1].ops.n = COUNT(ops) - 2;
+	struct prices prices;
+	CU_ASSERT_EQUAL_FATAL(price_program(&two, RATES(&m), &prices, &error), ST_OK);
+	CU_ASSERT_EQUAL(prices.different.n, 7);
+	for (size_t i = 0; i < COUNT(ops); i++) {
+		CU_ASSERT_EQUAL(prices.of_op[i], prices.of_op[same_as[i]]);
+		CU_ASSERT_EQUAL(price_of(&prices, 0, i)->alone_s, cost(&m, ops[i]).alone_s);
+		if (i >= 2)
+			CU_ASSERT_PTR_EQUAL(price_of(&prices, 1, i - 2), price_of(&prices, 0, i));
+	}
+	prices_free(&prices);
+	prices_free(NULL);
+
+	ops[6].lane = LANE_MODEL_COMM; /* and a bucket's collective may be called otherwise than others */
+	ops[8].lane = LANE_COMM;
+	ops[7].lane = LANE_COMM;
+	ops[7].coll = COLL_ALL_REDUCE;
+	ops[7].bucket = 0;
+	ops[8].bucket = -1;
+	CU_ASSERT_EQUAL_FATAL(price_program(&two, RATES(&m), &prices, &error), ST_OK);
+	CU_ASSERT(prices.of_op[6] != prices.of_op[8] && prices.of_op[7] != prices.of_op[8]);
+	prices_free(&prices);
+
+	ops[3].dtype = DT_FP8;
+	error = (struct error){0};
+	CU_ASSERT_EQUAL(price_program(&two, RATES(&m), &prices, &error), ST_INPUT);
+	prices_free(&prices);
+}
+
+/* A stack whose sums of gradients are added by kernels of their own: the product writes 2 B an element, the kernel
+ * reads them and the sum and writes it, 12 B in all in place of the 4 or 8 of a product that adds. */
+static void test_adds_gradients(void)
+{
+	mesh(1, 1);
+	struct machine m = gpu();
+	struct op first = gemm(DT_BF16, 4096, 4096, 4096), later, forward = first;
+	first.out_dtype = DT_FP32;
+	first.flags = OP_TRANS_A;
+	later = first;
+	later.flags |= OP_ACCUMULATE;
+	const double elements_s = 4096.0 * 4096 / (2e12 * 0.9), forward_s = cost(&m, forward).alone_s,
+		     first_s = cost(&m, first).alone_s, later_s = cost(&m, later).alone_s;
+	program.config.stack.adds_gradients = true;
+	NEAR(cost(&m, first).alone_s, first_s + (12 - 4) * elements_s);
+	NEAR(cost(&m, later).alone_s, later_s + (12 - 8) * elements_s);
+	NEAR(cost(&m, forward).alone_s, forward_s);
+	first.out_dtype = DT_BF16; /* sums in the format of the operands: the product adds */
+	const double narrow_s = cost(&m, first).alone_s;
+	program.config.stack.adds_gradients = false;
+	NEAR(cost(&m, first).alone_s, narrow_s);
+}
+
+/* Kernels that carry a gradient through a bucket: twice read and written, 8 B an element in bf16, and three ops more of
+ * the host thread. A product of activations and a norm's forward pass have no gradient to carry. */
+static void test_copies_gradients(void)
+{
+	mesh(1, 1);
+	struct machine m = gpu();
+	struct op weight = gemm(DT_BF16, 4096, 4096, 4096), norm = {.kind = OP_NORM_GRAD};
+	const struct op forward = weight;
+	weight.flags = OP_TRANS_A;
+	norm.dtype = norm.out_dtype = DT_BF16;
+	norm.matrix = (struct op_matrix){.rows = 1024, .cols = 4096};
+	const struct op_cost product = cost(&m, weight), plain = cost(&m, norm), before = cost(&m, forward);
+	program.config.stack.gradient_passes = 2;
+	program.config.stack.gradient_calls = 3;
+	NEAR(cost(&m, weight).alone_s, product.alone_s + 8 * 4096.0 * 4096 / (2e12 * 0.9));
+	NEAR(cost(&m, weight).issue_s, 4 * product.issue_s);
+	NEAR(cost(&m, norm).alone_s, plain.alone_s + 8 * 2 * 4096 / (2e12 * 0.9)); /* weight and bias */
+	NEAR(cost(&m, forward).alone_s, before.alone_s);
+	NEAR(cost(&m, forward).issue_s, before.issue_s);
+}
+
+/* Products of one repeated token run at a clock that less power allows; their result is written as fast as any. A
+ * device that says nothing of it, and kernels that memory bounds, take as long as with other data. */
+static void test_repeated_data(void)
+{
+	mesh(1, 1);
+	struct machine m = gpu();
+	const struct op product = gemm(DT_BF16, 4096, 4096, 4096);
+	const double usual_s = cost(&m, product).alone_s,
+		     multiply_s = 2 * pow(4096, 3) / (m.device.matrix_flop_per_s[DT_BF16] * m.device.gemm_share);
+	program.config.stack.repeated_data = true;
+	NEAR(cost(&m, product).alone_s, usual_s);
+	m.device.repeated_data = 1.25;
+	NEAR(cost(&m, product).alone_s, usual_s - multiply_s * 0.2);
+	program.config.stack.repeated_data = false;
+	NEAR(cost(&m, product).alone_s, usual_s);
+}
+
+/* Two reads of 2 B and two writes of 1 B in place of one of each; a copy with a scale for each block of 32 is made in
+ * one pass. */
+static void test_dynamic_scales(void)
+{
+	mesh(1, 1);
+	struct machine m = gpu();
+	struct op copy = {.kind = OP_CAST, .dtype = DT_BF16, .out_dtype = DT_FP8, .vector = {1 << 26}}, blocks = copy;
+	blocks.out_dtype = DT_MXFP8;
+	const double element_s = (double)(1 << 26) / (2e12 * 0.9) * program.config.stack.elementwise_passes,
+		     copy_s = cost(&m, copy).alone_s, blocks_s = cost(&m, blocks).alone_s;
+	program.config.stack.dynamic_scales = true;
+	NEAR(cost(&m, copy).alone_s, copy_s + 3 * element_s);
+	NEAR(cost(&m, blocks).alone_s, blocks_s);
+	/* a recipe of the config's own: blockwise reads once and writes both ways, whatever the stack does */
+	program.config.stack.fp8_recipe = FP8_BLOCKWISE;
+	NEAR(cost(&m, copy).alone_s, copy_s + element_s);
+	program.config.stack.fp8_recipe = FP8_DELAYED;
+	NEAR(cost(&m, copy).alone_s, copy_s);
+	program.config.stack.dynamic_scales = false;
+	program.config.stack.fp8_recipe = FP8_ROWWISE;
+	NEAR(cost(&m, copy).alone_s, copy_s + 3 * element_s);
+	program.config.stack.fp8_recipe = FP8_AUTO;
+}
+
+/* A gather that says how many tensors it holds lays them back slice by slice: each a launch, or both passes over the
+ * memory where those take longer. */
+static void test_copies_gathered(void)
+{
+	mesh(1, 16);
+	struct machine m = gpu();
+	struct op gather = collective(COLL_ALL_GATHER, DIM_DP, 1 << 20),
+		  sum = collective(COLL_ALL_REDUCE, DIM_DP, 1 << 20);
+	gather.dtype = gather.out_dtype = sum.dtype = sum.out_dtype = DT_BF16;
+	const double plain_s = cost(&m, gather).alone_s, sum_s = cost(&m, sum).alone_s;
+	gather.collective.tensors = sum.collective.tensors = 3;
+	NEAR(cost(&m, gather).alone_s, plain_s + 3 * 16 * 4e-6);
+	NEAR(cost(&m, sum).alone_s, sum_s);
+	struct op scatter = gather;
+	scatter.coll = COLL_REDUCE_SCATTER;
+	scatter.collective.tensors = 0;
+	const double scatter_s = cost(&m, scatter).alone_s;
+	scatter.collective.tensors = 3;
+	NEAR(cost(&m, scatter).alone_s, scatter_s + 3 * 16 * 4e-6);
+	gather.collective.tensors = 0;
+	gather.collective.elements = 1 << 30;
+	const double large_s = cost(&m, gather).alone_s;
+	gather.collective.tensors = 3;
+	NEAR(cost(&m, gather).alone_s, large_s + 2 * 2.0 * (1 << 30) / (2e12 * 0.9));
+}
+
+/* An adapter's factors in units of their own are as many calls as modules, each with a gather that the host thread
+ * waits for. The scatters of their gradients are only issued. */
+static void test_adapter_units(void)
+{
+	mesh(1, 4);
+	program.mesh.params = DIM_DP;
+	struct machine m = gpu(), cores = host();
+	const struct op plain = gemm(DT_BF16, 4096, 64, 512), on_cores = gemm(DT_FP32, 64, 64, 64);
+	struct op two = plain, gradient = plain, two_on_cores = on_cores,
+		  gather = collective(COLL_ALL_GATHER, DIM_DP, 64 * 512 / 2);
+	gather.dtype = gather.out_dtype = DT_BF16;
+	two.gemm.units = gradient.gemm.units = two_on_cores.gemm.units = 2;
+	gradient.flags |= OP_TRANS_A;
+	const struct op_cost alone = cost(&m, plain), units = cost(&m, two), behind = cost(&m, gradient);
+	NEAR(units.issue_s, 4 * alone.issue_s);
+	NEAR(units.alone_s, alone.alone_s + 2 * cost(&m, gather).alone_s);
+	NEAR(behind.issue_s, 4 * alone.issue_s);
+	NEAR(behind.alone_s, alone.alone_s);
+	CU_ASSERT_TRUE(units.holds && !alone.holds && !behind.holds);
+	CU_ASSERT_EQUAL(cost(&cores, two_on_cores).alone_s, cost(&cores, on_cores).alone_s);
+}
+
+/* With launch_blocking kernels and collectives hold the host thread, messages do not; nor does anything on cores. */
+static void test_launch_blocking(void)
+{
+	mesh(1, 2);
+	struct machine m = gpu(), cores = host();
+	const struct op product = gemm(DT_BF16, 256, 256, 256), sum = collective(COLL_ALL_REDUCE, DIM_DP, 1024),
+			on_cores = gemm(DT_FP32, 64, 64, 64);
+	struct op send = collective(COLL_SEND, DIM_PP, 1024);
+	program.mesh.size[DIM_PP] = 2;
+	send.message.peer = 1;
+	CU_ASSERT_FALSE(cost(&m, product).holds || cost(&m, sum).holds || cost(&m, send).holds);
+	program.config.train.launch_blocking = true;
+	CU_ASSERT_TRUE(cost(&m, product).holds && cost(&m, sum).holds);
+	CU_ASSERT_FALSE(cost(&m, send).holds || cost(&cores, on_cores).holds);
+	program.config.train.cuda_graph = true;
+	CU_ASSERT_FALSE(cost(&m, product).holds);
+	program.config.train.launch_blocking = program.config.train.cuda_graph = false;
+}
+
+/* With expert_loop a grouped product is as many calls, which keep neither the SMs nor the host thread busy for one
+ * another; in the forward pass the host thread waits for them. */
+static void test_expert_loop(void)
+{
+	mesh(1, 1);
+	struct machine m = gpu(), cores = host();
+	struct op one = gemm(DT_BF16, 128, 4096, 4096), backward;
+	one.kind = OP_GROUPED_GEMM;
+	one.gemm.groups = 1;
+	one.flags |= OP_TRANS_B;
+	struct op eight = one, on_cores = gemm(DT_FP32, 64, 64, 64);
+	eight.gemm.groups = on_cores.gemm.groups = 8;
+	on_cores.kind = OP_GROUPED_GEMM;
+	backward = eight;
+	backward.flags &= (uint16_t)~OP_TRANS_B;
+	const struct op_cost alone = cost(&m, one), grouped = cost(&m, eight), slow = cost(&cores, on_cores);
+	CU_ASSERT_FALSE(grouped.holds);
+	program.config.train.expert_loop = true;
+	const struct op_cost loop = cost(&m, eight);
+	NEAR(loop.alone_s, 8 * alone.alone_s);
+	NEAR(loop.issue_s, 8 * alone.issue_s);
+	CU_ASSERT_TRUE(loop.alone_s > grouped.alone_s && loop.holds);
+	CU_ASSERT_FALSE(cost(&m, backward).holds || cost(&m, gemm(DT_BF16, 128, 4096, 4096)).holds);
+	CU_ASSERT_EQUAL(cost(&cores, on_cores).alone_s, slow.alone_s);
+	program.config.train.expert_loop = false;
+}
+
+/* With expert_calls the host thread launches each expert's product, three kernels for each in fp8; the products
+ * themselves run at once, as without. */
+static void test_expert_calls(void)
+{
+	mesh(1, 1);
+	struct machine m = gpu();
+	m.device.matrix_flop_per_s[DT_FP8] = 2000e12;
+	struct op eight = gemm(DT_BF16, 128, 4096, 4096), narrow, one = eight;
+	eight.kind = OP_GROUPED_GEMM;
+	eight.gemm.groups = 8;
+	narrow = eight;
+	narrow.dtype = DT_FP8;
+	const struct op_cost at_once = cost(&m, eight), single = cost(&m, one);
+	program.config.stack.expert_calls = true;
+	NEAR(cost(&m, eight).issue_s, at_once.issue_s + 7 * m.device.launch_s);
+	NEAR(cost(&m, narrow).issue_s, at_once.issue_s + 23 * m.device.launch_s);
+	NEAR(cost(&m, eight).alone_s, at_once.alone_s);
+	NEAR(cost(&m, one).issue_s, single.issue_s);
+	program.config.train.cuda_graph = true;
+	CU_ASSERT_EQUAL(cost(&m, eight).issue_s, 0);
+	program.config.train.cuda_graph = program.config.stack.expert_calls = false;
+}
+
+/* With expert_counts the host thread waits for the router of experts on several ranks, which exchange their counts. A
+ * capacity factor fixes the numbers beforehand, and a graph has no host thread. */
+static void test_expert_counts(void)
+{
+	mesh(8, 8);
+	struct machine m = gpu();
+	struct op route = {.kind = OP_ROUTE, .dtype = DT_BF16, .out_dtype = DT_FP32};
+	route.route.rows = 4096;
+	route.route.experts = 64;
+	route.route.choices = 8;
+	route.route.capacity = 512;
+	const struct op_cost before = cost(&m, route);
+	program.config.stack.expert_counts = true;
+	CU_ASSERT_FALSE(before.holds || cost(&m, route).holds); /* experts of one rank */
+	program.mesh.size[DIM_EP] = 8;
+	program.mesh.stride[DIM_EP] = 1;
+	const struct op_cost counted = cost(&m, route);
+	CU_ASSERT_TRUE(counted.holds && counted.alone_s > before.alone_s);
+	CU_ASSERT_FALSE(cost(&m, gemm(DT_BF16, 128, 4096, 4096)).holds);
+	program.config.model.capacity_factor = 1;
+	CU_ASSERT_FALSE(cost(&m, route).holds);
+	NEAR(cost(&m, route).alone_s, before.alone_s);
+	program.config.model.capacity_factor = 0;
+	program.config.train.cuda_graph = true;
+	CU_ASSERT_FALSE(cost(&m, route).holds);
+	program.config.train.cuda_graph = program.config.stack.expert_counts = false;
+	program.mesh.size[DIM_EP] = 1;
+}
+
+UNIT_MAIN("cost_stack", {"counts of experts' rows", test_expert_counts}, {"experts one by one", test_expert_loop},
+	{"experts called one by one", test_expert_calls}, {"launches that are waited for", test_launch_blocking},
+	{"scales of fp8 copies", test_dynamic_scales}, {"gathered weights copied back", test_copies_gathered},
+	{"adapters' units", test_adapter_units}, {"sums of gradients by kernels of their own", test_adds_gradients},
+	{"gradients through buckets", test_copies_gradients}, {"products of one repeated token", test_repeated_data},
+	{"prices of a role", test_prices})
