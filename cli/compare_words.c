@@ -34,7 +34,8 @@ static enum status add_system(const char *text, size_t len, asked_systems *out, 
 		len--;
 	if (len == 0)
 		return error_set(e, ST_INPUT,
-			"--systems: a name is empty; expected names, files or synthetic lines, separated by commas");
+			"--systems: a name is empty; expected names, files or lines such as "
+			"\"gpu:8 rtx4090\", separated by commas");
 	if (len >= sizeof a.name)
 		return error_set(e, ST_INPUT, "--systems %.40s...: longer than %zu characters", text,
 			sizeof a.name - 1);

@@ -250,7 +250,7 @@ What is wrong with it:
     stepsim: --systems: unknown system 'dgx-h300' (nearest: dgx-b300)
     [2]
     $ stepsim compare $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --systems dgx-h100,,dgx-a100
-    stepsim: --systems: a name is empty; expected names, files or synthetic lines, separated by commas
+    stepsim: --systems: a name is empty; expected names, files or lines such as "gpu:8 rtx4090", separated by commas
     [2]
     $ stepsim compare $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --systems dgx-h100@many
     stepsim: --systems dgx-h100@many: expected a number of GPUs from 1 to 10000000 behind @, such as dgx-h100@16
