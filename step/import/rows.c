@@ -325,9 +325,11 @@ static enum status take(struct import *im, const struct import_row *r, struct le
 		break;
 	case UNKNOWN: break;
 	}
-	if (!st && r->with && l->verdict != LEFT)
-		leaf_judge(foreign_find(&im->foreign, r->with), l->verdict, "%s",
-			l->verdict == TAKEN ? config_key(r->to)->path : l->why);
+	if (!st && r->with && l->verdict != LEFT) {
+		struct leaf *second = foreign_find(&im->foreign, r->with);
+		leaf_judge(second, l->verdict, "%s", l->verdict == TAKEN ? config_key(r->to)->path : l->why);
+		second->unmet = l->unmet;
+	}
 	return st;
 }
 
