@@ -4,19 +4,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define LEAST 8 /* elements */
+
 bool vec_reserve_(void **at, size_t *cap, size_t n, size_t more, size_t elem_size)
 {
 	if (more > SIZE_MAX - n)
 		return false;
-	size_t need = n + more;
+	const size_t need = n + more;
 	if (need <= *cap)
 		return true;
-	size_t grown = *cap ? *cap : 8;
-	while (grown < need) {
-		if (grown > SIZE_MAX / 2)
-			return false;
-		grown *= 2;
-	}
+	/* Twice as much, so that appending one by one copies each element a few times. What is asked for beyond that is
+	 * all that there will be. */
+	const size_t twice = *cap <= SIZE_MAX / 2 ? 2 * *cap : need, least = twice < LEAST ? LEAST : twice,
+		     grown = need < least ? least : need;
 	if (grown > SIZE_MAX / elem_size)
 		return false;
 	/* `at` points at a T *, not at a void *: only memcpy may read and write it without breaking the aliasing rule.

@@ -13,7 +13,8 @@
 		size_t cap; \
 	}
 
-/* Makes room for `more` further elements of `elem_size`; false when out of memory (the vector is then unchanged). */
+/* Makes room for `more` further elements of `elem_size`, and at least doubles what there is: no more than that. Returns
+ * false when out of memory (the vector is then unchanged). */
 bool vec_reserve_(void **at, size_t *cap, size_t n, size_t more, size_t elem_size);
 
 #define vec_reserve(v, more) \

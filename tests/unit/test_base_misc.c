@@ -126,6 +126,11 @@ static void test_vec(void)
 	CU_ASSERT_FALSE(vec_reserve(&w, SIZE_MAX / 2));
 	CU_ASSERT_FALSE(vec_reserve(&w, SIZE_MAX / sizeof(int64_t)));
 	CU_ASSERT(w.at == before && w.n == 1 && w.at[0] == 41);
+	CU_ASSERT_TRUE(vec_reserve(&w, 999)); /* of a thousand no power of two */
+	CU_ASSERT_EQUAL(w.cap, 1000);
+	for (int i = 0; i < 1000; i++)
+		CU_ASSERT_TRUE_FATAL(vec_push(&w, i));
+	CU_ASSERT_EQUAL(w.cap, 2000);
 	vec_free(&w);
 	vec_free(&w);
 }
