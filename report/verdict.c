@@ -119,6 +119,27 @@ static void print_nothing_fits(const struct sweep *s, FILE *out)
 	verdict_missing(&least->predicted->memory, out);
 }
 
+/* Names the fastest combination where it is another than `best`: it fits, but leaves less free. */
+static void print_faster(const struct sweep *s, const struct sweep_row *best, FILE *out)
+{
+	const struct sweep_row *fastest = best;
+	char tokens[QUANTITY_MAX];
+	for (size_t i = 0; i < s->rows.n; i++) {
+		const struct sweep_row *r = &s->rows.at[i];
+		if (r->predicted && verdict_fit(&r->predicted->memory) != FIT_NOT &&
+			r->predicted->tokens_per_s > fastest->predicted->tokens_per_s)
+			fastest = r;
+	}
+	if (fastest == best)
+		return;
+	const struct result_memory *m = &fastest->predicted->memory;
+	fputs(". With ", out);
+	print_values(s, fastest, out);
+	fprintf(out, " it would be %s tokens/s, but %.1f %% of the memory are full",
+		quantity_format(tokens, fastest->predicted->tokens_per_s, UNIT_NONE),
+		100 * (double)m->total_B / (double)m->capacity_B);
+}
+
 void verdict_sweep(const struct sweep *s, FILE *out)
 {
 	const struct sweep_row *best = verdict_sweep_best(s);
@@ -136,4 +157,5 @@ void verdict_sweep(const struct sweep *s, FILE *out)
 	print_values(s, best, out);
 	fprintf(out, ": %s tokens/s, %s a step on %lld ranks", quantity_format(tokens, p->tokens_per_s, UNIT_NONE),
 		quantity_format(step, p->time.step_s, UNIT_SECOND), (long long)best->ranks);
+	print_faster(s, best, out);
 }
