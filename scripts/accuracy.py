@@ -225,6 +225,7 @@ made with their errors in view:
 | PyTorch, eager | operators counted kernel by kernel; sums of adapters |
 | | images transposed for Tensor Cores; the host's time of an op, as Megatron's |
 | PyTorch, both | updates on the host's cores; waits of Hugging Face's Trainer |
+| | copies of weights and gradients by DDP and FSDP |
 | DeepSpeed | copies of gradients and of gathered units; slices in 2021 |
 | | reductions of whole buckets; traffic of an update |
 | FSDP1 | units of their own for adapters |

@@ -164,7 +164,11 @@ struct stack {
 	                             Hugging Face) */
 	bool copies_gradients; /* zero1, zero2, fsdp: kernels of their own carry each parameter's gradient into a flat
 	                          bucket, divide that, flatten it, and put this rank's part into place (DeepSpeed) */
-	double gradient_passes, gradient_calls; /* no habit: config_resolve sets them from it. How often such kernels
+	bool copies_flat; /* ddp, zero1, zero2: gradients are copied into a bucket and back; fsdp, hsdp: weights are
+	                     copied out of what was gathered, or gradients into what is scattered, on the compute stream
+	                     (PyTorch)
+	                   */
+	double gradient_passes, gradient_calls; /* no habit: config_resolve sets them from both. How often such kernels
 	                                           read and write a gradient, and what ops more the host thread
 	                                           issues for a parameter, in each micro-batch on average */
 	bool reduces_whole; /* zero1, zero2: a bucket of gradients is all-reduced, and a rank keeps its part (DeepSpeed)

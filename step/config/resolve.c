@@ -250,6 +250,23 @@ static bool autocasts(const struct config *c)
 	       !strategy_has(c->parallel.strategy, STRATEGY_CUTS_WEIGHTS);
 }
 
+/* Returns how often PyTorch's kernels read and write a tensor beside its gathers and reductions, in each micro-batch on
+ * average. DDP divides a gradient into its bucket, and copies the sum back (torch/csrc/distributed/c10d/reducer.cpp:
+ * mark_variable_ready_dense, copy_bucket_to_grad); so with ZeroRedundancyOptimizer (zero1). FSDP2 copies each weight
+ * out of what it gathered (torch/distributed/fsdp/_fully_shard/_fsdp_collectives.py: foreach_all_gather_copy_out); its
+ * copy of gradients into what it scatters is the cast to reduce_dtype. FSDP1 gathers in place; it concatenates a unit's
+ * gradients, because the weights are pieces of one tensor, and divides them (_flat_param.py: _get_unflat_views;
+ * _runtime_utils.py: _div_if_needed). That is as much as two gathers. Frozen weights' copies are left out. */
+static double flat_passes(const struct config *c)
+{
+	const struct parallel *p = &c->parallel;
+	if (p->data * p->context <= 1 || !strategy_has(p->strategy, STRATEGY_REDUCES))
+		return 0;
+	if (strategy_has(p->strategy, STRATEGY_CUTS_WEIGHTS))
+		return p->reshard_after_forward ? 2 : 1;
+	return 2 / (strategy_has(p->strategy, STRATEGY_CUTS_GRADIENTS) ? 1 : (double)c->micro_batches);
+}
+
 /* A stack that copies gradients reads and writes each three times on the way to its sum: into the bucket, to divide it
  * by the ranks, and to flatten what goes on the wire. Of this rank's part ZeRO-1 and 2 write the bucket, the partition,
  * and the sum over micro-batches, which reads two arrays; ZeRO-3 writes that sum alone. The host thread issues one
@@ -263,9 +280,11 @@ static void resolve_gradient_copies(struct config *c)
 	const enum strategy s = c->parallel.strategy;
 	struct stack *k = &c->stack;
 	k->gradient_passes = k->gradient_calls = 0;
+	const bool every = strategy_has(s, STRATEGY_CUTS_WEIGHTS);
+	if (k->copies_flat)
+		k->gradient_passes = flat_passes(c);
 	if (!k->copies_gradients || !strategy_has(s, STRATEGY_CUTS_STATES))
 		return;
-	const bool every = strategy_has(s, STRATEGY_CUTS_WEIGHTS);
 	const double part = 1 / (double)c->parallel.data,
 		     share = strategy_has(s, STRATEGY_CUTS_GRADIENTS) ? 1 : 1 / (double)c->micro_batches;
 	k->gradient_passes = share * (3 + (every ? 1.5 : 3.5) * part);

@@ -8,7 +8,7 @@ What would shorten the step: each change predicted by itself. Launches, a loader
                                           saves  of the step  tuning stage
         with
     ----------------------------------------------------------------------
-      the step as one CUDA graph        7.95 ms       58.0 %  3 fuse
+      the step as one CUDA graph        7.83 ms       57.1 %  3 fuse
         --set train.cuda_graph=true
       larger micro-batches              6.82 ms       49.7 %  3 fuse
         --set train.micro_batch=8
@@ -24,13 +24,13 @@ What would shorten the step: each change predicted by itself. Launches, a loader
                                          saves  of the step  tuning stage
         with
     ----------------------------------------------------------------------
-      16-bit weights, fp32 master copy  616 us       13.6 %  1 format
+      16-bit weights, fp32 master copy  897 us       17.6 %  1 format
         --set train.param_dtype=bf16 --set train.master_weights=true
-      another data-parallel strategy    333 us        7.3 %  5 communicate
+      another data-parallel strategy    614 us       12.0 %  5 communicate
         --set parallel.strategy=fsdp
-      8-bit moments                     267 us        5.9 %  4 fit
+      8-bit moments                     267 us        5.2 %  4 fit
         --set train.optimizer_bits=8
-      compressed gradients              181 us        4.0 %  5 communicate
+      compressed gradients              181 us        3.5 %  5 communicate
         --set train.grad_compression=bf16
 
 fp32 on a GPU with Tensor Cores, an odd vocabulary, naive attention, kernels one by one:
@@ -47,17 +47,17 @@ fp32 on a GPU with Tensor Cores, an odd vocabulary, naive attention, kernels one
     Changes that shorten the step, each alone; symptom: a format without the fast matrix units (20 changes tried)
                             saves  of the step  tuning stage  with
     ---------------------------------------------------------------------------------------
-      16-bit products      509 ms       80.7 %  1 format      --set train.dtype=bf16
-      tf32 products        417 ms       66.2 %  1 format      --set train.dtype=tf32
+      16-bit products      509 ms       80.4 %  1 format      --set train.dtype=bf16
+      tf32 products        417 ms       66.0 %  1 format      --set train.dtype=tf32
       flash attention     45.4 ms        7.2 %  3 fuse        --set train.attention=flash
       the compiled stack  13.7 ms        2.2 %  3 fuse        --set train.stack=pytorch-ddp
     Changes that shorten the step, each alone; symptom: compute-bound (18 changes tried)
                                           saves  of the step  tuning stage   with
     -------------------------------------------------------------------------------------------------------------------------------------
-      another data-parallel strategy    2.50 ms        4.7 %  5 communicate  --set parallel.strategy=fsdp
-      16-bit weights, fp32 master copy  2.26 ms        4.3 %  1 format       --set train.param_dtype=bf16 --set train.master_weights=true
-      8-bit moments                     1.00 ms        1.9 %  4 fit          --set train.optimizer_bits=8
-      compressed gradients               726 us        1.4 %  5 communicate  --set train.grad_compression=bf16
+      another data-parallel strategy    3.40 ms        6.2 %  5 communicate  --set parallel.strategy=fsdp
+      16-bit weights, fp32 master copy  3.16 ms        5.8 %  1 format       --set train.param_dtype=bf16 --set train.master_weights=true
+      8-bit moments                     1.00 ms        1.8 %  4 fit          --set train.optimizer_bits=8
+      compressed gradients               726 us        1.3 %  5 communicate  --set train.grad_compression=bf16
 
 A tensor group that crosses from node to node, over fewer NICs than it has GPUs:
 
@@ -90,7 +90,7 @@ Where nothing fits, single changes with which it does; and where no single one s
     Changes that make it fit in memory, each alone, the shortest step first (28 changes tried)
                           saves  of the step  tuning stage  with
     --------------------------------------------------------------------------------------------------------------
-      several at once  -58.1 ms       -3.1 %  4 fit         --set parallel.strategy=fsdp --set train.micro_batch=1
+      several at once  -58.1 ms       -3.0 %  4 fit         --set parallel.strategy=fsdp --set train.micro_batch=1
     `stepsim plan` searches for the fastest plan that fits.
     Symptom: compute-bound. No single change makes it fit in memory (28 changes tried)
     `stepsim plan` searches for the fastest plan that fits.
@@ -98,7 +98,7 @@ Where nothing fits, single changes with which it does; and where no single one s
 A config that can be read only once gets its advice, too:
 
     $ stepsim predict <(printf 'model: {layers: 2}\ncluster: {system: dgx-h100}\n') 2>&1 | grep -E '^stepsim|^Symptom|^Changes|^step time'
-    step time                     18.3 ms
+    step time                     18.8 ms
     Changes that shorten the step, each alone; symptom: compute-bound (20 changes tried)
 
 A step with nothing to gain, and none asked for:
@@ -118,7 +118,7 @@ Each lever keeps its word when it is given to the command line, to the picosecon
     > python3 $ROOT/tests/golden/gained.py $ROOT/tests/golden/profiles/plan.yaml
     > python3 $ROOT/tests/golden/gained.py $ROOT/configs/finetune-llama2-13b.yaml --set cluster.system=server-8xl40s --set parallel.strategy=ddp --set train.micro_batch=2 --set train.stack=pytorch-ddp
     launch-bound: 6 levers as promised
-    exposed communication: 7 levers as promised
+    exposed communication: 8 levers as promised
     compute-bound: 7 levers as promised
     compute-bound: 6 levers as promised
     pipeline bubble: 4 levers as promised
@@ -141,15 +141,15 @@ With -v the rest of it, and what a little of each rate is worth:
     Further changes, each alone:
                                     saves  of the step  tuning stage   with
     -------------------------------------------------------------------------------------------------------------
-      16-bit reductions           37.4 ms        1.6 %  5 communicate  --set train.reduce_dtype=bf16
-      weights kept after forward  18.6 ms        0.8 %  5 communicate  --set parallel.reshard_after_forward=false
+      16-bit reductions           37.9 ms        1.6 %  5 communicate  --set train.reduce_dtype=bf16
+      weights kept after forward  29.5 ms        1.2 %  5 communicate  --set parallel.reshard_after_forward=false
     sensitivity: time saved by a small change of a rate, and the step if that part took no time:
                                 change    saves  elasticity  step without it
     ------------------------------------------------------------------------
-      compute rate               +10 %   180 ms       0.842           457 ms
-      memory bandwidth           +10 %  25.4 ms       0.119           2.08 s
-      bandwidth inside a node    +10 %  7.20 ms       0.034           2.34 s
-      network bandwidth          +10 %      0 s       0.000           2.35 s
-      latency of communication   -10 %  1.19 ms       0.005           2.34 s
-      kernel launches            -10 %      0 s       0.000           2.35 s
-      all communication           none                                2.26 s
+      compute rate               +10 %   180 ms       0.834           479 ms
+      memory bandwidth           +10 %  27.3 ms       0.127           2.08 s
+      bandwidth inside a node    +10 %  7.20 ms       0.033           2.36 s
+      network bandwidth          +10 %      0 s       0.000           2.37 s
+      latency of communication   -10 %  1.19 ms       0.005           2.36 s
+      kernel launches            -10 %      0 s       0.000           2.37 s
+      all communication           none                                2.28 s

@@ -14,10 +14,10 @@ A small T5: an encoder of 24 tokens before a decoder of 16. Scores get a bias by
     MFU                              0.0 %
     ---------------------------------------------------------------------
     where the step goes
-      compute                       438 us       38.2 %
+      compute                       439 us       38.3 %
       exposed communication        33.2 us        2.9 %
       optimizer                    3.63 us        0.3 %
-      idle                          673 us       58.6 %
+      idle                          672 us       58.5 %
     ---------------------------------------------------------------------
     communication
       moving bytes                 33.2 us        2.9 %
@@ -25,11 +25,11 @@ A small T5: an encoder of 24 tokens before a decoder of 16. Scores get a bias by
       overlap                        0.0 %
     ---------------------------------------------------------------------
     ops, summed (count)
-      gemm (69)                     299 us       26.0 %  latency
+      gemm (69)                     300 us       26.1 %  latency
       attention (44)               66.7 us        5.8 %  latency
       norm (24)                    36.3 us        3.2 %  latency
       elementwise (13)             19.8 us        1.7 %  latency
-      embedding (8)                12.0 us        1.0 %  latency
+      embedding (8)                12.2 us        1.1 %  latency
       loss (1)                     1.52 us        0.1 %  latency
       memory (2)                   3.02 us        0.3 %  latency
       optimizer (1)                3.63 us        0.3 %  latency

@@ -5,14 +5,14 @@ What starves the device. A loader that cannot keep up: micro-batches x load_time
     > part $ROOT/configs/starved.yaml --set cluster.system=dgx-h100 --set train.global_batch=64 --set data.load_time=80ms --set data.workers=4 | head -n 1
     > part $ROOT/configs/starved.yaml --set cluster.system=dgx-h100 --set train.global_batch=64 --set data.load_time=80ms --set data.prefetch=0
     step time                       160 ms
-      compute                      2.17 ms        1.4 %
+      compute                      2.18 ms        1.4 %
       exposed communication        32.5 us        0.0 %
       host                          158 ms       98.6 %
       optimizer                    7.35 us        0.0 %
     Bottleneck: loading data: 99 % of the step
     step time                      80.0 ms
     step time                       322 ms
-      compute                      2.17 ms        0.7 %
+      compute                      2.18 ms        0.7 %
       exposed communication        32.5 us        0.0 %
       copy                         65.0 ns        0.0 %
       host                          320 ms       99.3 %
@@ -32,38 +32,37 @@ Launches, and the graph that does without them:
     > part $ROOT/configs/launch-bound.yaml
     > part $ROOT/configs/launch-bound.yaml --set train.cuda_graph=true
     step time                      13.7 ms
-      compute                      4.87 ms       35.5 %
-      exposed communication         290 us        2.1 %
-      copy                         65.0 ns        0.0 %
+      compute                      5.00 ms       36.4 %
+      exposed communication         279 us        2.0 %
       optimizer                     688 us        5.0 %
-      idle                         7.87 ms       57.4 %
+      idle                         7.76 ms       56.5 %
     Bottleneck: kernel launches on the host leave the device idle: 57 % of the step
-    step time                      5.77 ms
-      compute                      4.92 ms       85.2 %
+    step time                      5.89 ms
+      compute                      5.04 ms       85.5 %
       exposed communication         164 us        2.8 %
-      optimizer                     688 us       11.9 %
-    Bottleneck: compute: gemm 37 % of the step
+      optimizer                     688 us       11.7 %
+    Bottleneck: compute: gemm 38 % of the step
 
 Synchronisation, in every step, in every tenth, in none:
 
     $ part() { stepsim predict "$@" -q | grep -E '^(step time|  (host|idle)  |Bottleneck)'; }
     > for n in 1 10 0; do part $ROOT/configs/sync.yaml --set train.sync_every=$n; done
-    step time                     4.54 ms
-      host                        7.00 us        0.2 %
+    step time                     5.11 ms
+      host                        7.00 us        0.1 %
       idle                        19.2 us        0.4 %
-    Bottleneck: compute: gemm 37 % of the step
-    step time                     4.52 ms
+    Bottleneck: compute: gemm 40 % of the step
+    step time                     5.08 ms
       host                        2.65 us        0.1 %
-    Bottleneck: compute: gemm 37 % of the step
-    step time                     4.52 ms
-    Bottleneck: compute: gemm 38 % of the step
+    Bottleneck: compute: gemm 40 % of the step
+    step time                     5.08 ms
+    Bottleneck: compute: gemm 40 % of the step
 
 Copies from memory that is not pinned hold the host thread:
 
     $ stepsim predict $ROOT/configs/sync.yaml -q --set data.bytes=100MB --set train.sync_every=0 | grep -E '^  (copy|idle) '
     > stepsim predict $ROOT/configs/sync.yaml -q --set data.bytes=100MB --set train.sync_every=0 --set data.pin_memory=false | grep -E '^  (copy|idle) '
-      copy                        1.51 ms       25.0 %
-      copy (1)                    1.59 ms       26.4 %  link
-      copy                        3.17 ms       41.2 %
+      copy                        1.51 ms       22.9 %
+      copy (1)                    1.59 ms       24.1 %  link
+      copy                        3.17 ms       38.4 %
       idle                        7.00 us        0.1 %
-      copy (1)                    3.17 ms       41.2 %  link
+      copy (1)                    3.17 ms       38.4 %  link

@@ -30,17 +30,17 @@ Slow ranks: the step is the slowest one's. Failures: how much of the time is ste
     >   COLUMNS=999 stepsim predict $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --set cluster.slow_ranks="$slow" | grep -E 'step time|MFU|slowest'; done
     > COLUMNS=999 stepsim predict $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --set cluster.jitter=0.02 --set cluster.mtbf_hours=50 --set cluster.checkpoint_s=90s | grep -E 'step time|goodput|slowest'
     > COLUMNS=999 stepsim predict $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --set cluster.mtbf_hours=50 --set cluster.checkpoint_s=90s --json - | grep -E 'goodput|checkpoint'
-    step time                      2.35 s
-    MFU                            43.0 %
-    step time                      2.92 s
-    MFU                            34.7 %
-    warning: the slowest rank computes 1.25 times as long as the mean (cluster.slow_ranks, jitter): 579 ms of this step, for which the others wait
-    step time                      2.92 s
-    MFU                            34.7 %
-    warning: the slowest rank computes 1.25 times as long as the mean (cluster.slow_ranks, jitter): 579 ms of this step, for which the others wait
-    step time                      2.46 s
+    step time                      2.37 s
+    MFU                            42.6 %
+    step time                      2.94 s
+    MFU                            34.4 %
+    warning: the slowest rank computes 1.25 times as long as the mean (cluster.slow_ranks, jitter): 584 ms of this step, for which the others wait
+    step time                      2.94 s
+    MFU                            34.4 %
+    warning: the slowest rank computes 1.25 times as long as the mean (cluster.slow_ranks, jitter): 584 ms of this step, for which the others wait
+    step time                      2.48 s
     goodput                        96.8 %               a checkpoint every 1.56 h
-    warning: the slowest rank computes 1.05 times as long as the mean (cluster.slow_ranks, jitter): 109 ms of this step, for which the others wait
+    warning: the slowest rank computes 1.05 times as long as the mean (cluster.slow_ranks, jitter): 110 ms of this step, for which the others wait
           "checkpoint_s": 90.0
         "goodput": 0.968225440841449,
         "checkpoint_interval_s": 5632.25790218609,
@@ -59,12 +59,12 @@ A sliding window: attention's work falls with it. Moments in 8 bits: memory and 
     $ for window in 0 4096 1024; do stepsim predict $ROOT/configs/llama3-8b-fsdp-64xh100.yaml -q --set model.sliding_window=$window | grep -E 'attention|MFU'; done
     > for bits in 32 8; do stepsim predict $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --set train.optimizer_bits=$bits | grep -E '  optimizer'; done
     > stepsim $ROOT/configs/ddp-tiny.yaml --set model.sliding_window=8 --set train.attention=naive 2>&1 | tail -n 1
-    MFU                            43.0 %
-      attention (96)               526 ms       22.4 %  compute
-    MFU                            40.6 %
-      attention (96)               405 ms       18.1 %  compute
-    MFU                            41.8 %
-      attention (96)               146 ms        7.4 %  compute
+    MFU                            42.6 %
+      attention (96)               526 ms       22.2 %  compute
+    MFU                            40.2 %
+      attention (96)               405 ms       18.0 %  compute
+    MFU                            41.3 %
+      attention (96)               146 ms        7.3 %  compute
       optimizer                   1.24 ms        0.1 %
       optimizer (33)              1.24 ms        0.1 %  memory
       optimizer state             957 MiB
@@ -79,11 +79,11 @@ An all-reduce of two levels is priced from its parts, and -v names it; inside on
     > COLUMNS=999 stepsim predict $ROOT/configs/ddp-gpt2-774m-32xl40s.yaml -v --set collectives.algorithm=hierarchical --set cluster.system='gpu:8 mi300x nic:8x400Gb/s' 2>&1 | grep -E '^(all_reduce, dp .* 250 MiB|step time)'
     > stepsim $ROOT/configs/ddp-tiny.yaml --set collectives.algorithm=hierarchical 2>&1 | tail -n 1
     all_reduce, dp     32   250 MiB  hierarchical                   2  38.4 ms  link      socket between CPU0 and CPU1, 16.0 GB/s
-    step time                       683 ms
+    step time                       684 ms
     all_reduce, dp      8   250 MiB  ring       Simple           2  28.9 ms  link      socket between CPU0 and CPU1, 16.0 GB/s
-    step time                      1.53 s
+    step time                      1.54 s
     all_reduce, dp     32   250 MiB  hierarchical                      2.40 ms  link      xGMI among 8 GPUs, 7 rings of 48.0 GB/s
-    step time                      151 ms
+    step time                      154 ms
     stepsim: collectives.algorithm: NCCL lacks hierarchical, which is predicted, not executed
 
 Why a prediction is what it is: -v.

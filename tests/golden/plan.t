@@ -7,37 +7,37 @@ What the config itself gives is where the search starts; the table ends with wha
       best first
             plan                                     step time     90 % interval  tokens/s     MFU
           memory      free  exposed  limited by
-         1  dp 64 fsdp mb 1 prefetch 2 kept             1.99 s  1.69 s to 2.33 s     528 k  50.9 %
+         1  dp 64 fsdp mb 1 prefetch 2 kept             2.01 s  1.71 s to 2.36 s     522 k  50.3 %
         56.0 GiB  23.7 GiB  42.5 ms  compute: gemm 67 % of the step
-         2  dp 64 fsdp mb 1 prefetch 2                  2.02 s  1.72 s to 2.38 s     518 k  49.9 %
-        43.8 GiB  35.9 GiB  42.5 ms  compute: gemm 67 % of the step
-         3  dp 64 fsdp mb 2 full 16 prefetch 2 kept     2.11 s  1.80 s to 2.48 s     497 k  47.9 %
+         2  dp 64 fsdp mb 1 prefetch 2                  2.07 s  1.76 s to 2.43 s     507 k  48.9 %
+        43.8 GiB  35.9 GiB  42.5 ms  compute: gemm 68 % of the step
+         3  dp 64 fsdp mb 2 full 16 prefetch 2 kept     2.12 s  1.81 s to 2.49 s     494 k  47.6 %
         60.1 GiB  19.5 GiB  21.2 ms  compute: gemm 67 % of the step
-         4  dp 64 fsdp mb 2 full 16 prefetch 2          2.13 s  1.82 s to 2.50 s     492 k  47.5 %
+         4  dp 64 fsdp mb 2 full 16 prefetch 2          2.15 s  1.83 s to 2.52 s     487 k  47.0 %
         47.9 GiB  31.7 GiB  21.2 ms  compute: gemm 67 % of the step
-         5  dp 64 fsdp mb 1 full 16 prefetch 2 kept     2.21 s  1.88 s to 2.60 s     475 k  45.8 %
+         5  dp 64 fsdp mb 1 full 16 prefetch 2 kept     2.23 s  1.90 s to 2.62 s     470 k  45.3 %
         39.9 GiB  39.7 GiB  42.5 ms  compute: gemm 66 % of the step
-         6  dp 64 fsdp mb 1 full 16 prefetch 2          2.25 s  1.91 s to 2.64 s     467 k  45.0 %
+         6  dp 64 fsdp mb 1 full 16 prefetch 2          2.29 s  1.95 s to 2.69 s     458 k  44.2 %
         27.8 GiB  51.9 GiB  42.5 ms  compute: gemm 66 % of the step
-         7  dp 64 fsdp mb 2 full prefetch 2 kept        2.33 s  1.99 s to 2.74 s     450 k  43.4 %
+         7  dp 64 fsdp mb 2 full prefetch 2 kept        2.34 s  2.00 s to 2.75 s     447 k  43.2 %
         28.1 GiB  51.6 GiB  21.2 ms  compute: gemm 67 % of the step
-         8  dp 64 fsdp mb 2 full prefetch 2             2.35 s  2.00 s to 2.76 s     446 k  43.0 %
+         8  dp 64 fsdp mb 2 full prefetch 2             2.37 s  2.02 s to 2.79 s     442 k  42.6 %
         15.9 GiB  63.7 GiB  21.2 ms  compute: gemm 66 % of the step
-         9  dp 64 fsdp mb 1 full prefetch 2 kept        2.43 s  2.07 s to 2.86 s     431 k  41.6 %
+         9  dp 64 fsdp mb 1 full prefetch 2 kept        2.45 s  2.09 s to 2.88 s     428 k  41.2 %
         23.9 GiB  55.7 GiB  42.5 ms  compute: gemm 65 % of the step
-        10  dp 64 fsdp mb 1 full prefetch 2             2.47 s  2.10 s to 2.90 s     425 k  41.0 %
-        11.8 GiB  67.9 GiB  42.5 ms  compute: gemm 64 % of the step
-    config  dp 64 fsdp mb 2 full prefetch 1             2.35 s  2.00 s to 2.76 s     446 k  43.0 %
+        10  dp 64 fsdp mb 1 full prefetch 2             2.51 s  2.14 s to 2.95 s     418 k  40.3 %
+        11.8 GiB  67.9 GiB  42.5 ms  compute: gemm 65 % of the step
+    config  dp 64 fsdp mb 2 full prefetch 1             2.37 s  2.02 s to 2.79 s     442 k  42.6 %
         15.5 GiB  64.2 GiB  21.3 ms  compute: gemm 66 % of the step
-    The best plan takes 15.5 % less time than the config's own.
+    The best plan takes 15.3 % less time than the config's own.
     Pareto front: less memory for more time (plans up to 15 % slower than the best):
          memory  step time  over the best  plan
-    a  27.4 GiB     2.25 s        +13.0 %  dp 64 fsdp mb 1 full 16 prefetch 1
-    b  27.8 GiB     2.25 s        +13.0 %  dp 64 fsdp mb 1 full 16 prefetch 2
-    c  39.9 GiB     2.21 s        +11.1 %  dp 64 fsdp mb 1 full 16 prefetch 2 kept
-    d  43.4 GiB     2.02 s         +1.9 %  dp 64 fsdp mb 1 prefetch 1
-    e  43.8 GiB     2.02 s         +1.9 %  dp 64 fsdp mb 1 prefetch 2
-    f  56.0 GiB     1.99 s         +0.0 %  dp 64 fsdp mb 1 prefetch 2 kept
+    a  27.4 GiB     2.29 s        +14.0 %  dp 64 fsdp mb 1 full 16 prefetch 1
+    b  27.8 GiB     2.29 s        +14.0 %  dp 64 fsdp mb 1 full 16 prefetch 2
+    c  39.9 GiB     2.23 s        +11.0 %  dp 64 fsdp mb 1 full 16 prefetch 2 kept
+    d  43.4 GiB     2.07 s         +2.9 %  dp 64 fsdp mb 1 prefetch 1
+    e  43.8 GiB     2.07 s         +2.9 %  dp 64 fsdp mb 1 prefetch 2
+    f  56.0 GiB     2.01 s         +0.0 %  dp 64 fsdp mb 1 prefetch 2 kept
     Words of a plan: dp: data-parallel ranks; mb: sequences of a micro-batch; full: layers are
       recomputed, all or so many; prefetch: units gathered ahead; kept: weights stay gathered for the
       backward pass
@@ -113,16 +113,16 @@ Plans may use 90 % of the memory, and where none needs so little, all of it.
       best first
             plan                        step time     90 % interval  tokens/s     MFU    memory
             free  exposed  limited by
-         1  dp 64 fsdp mb 2 prefetch 1     1.91 s  1.63 s to 2.24 s     549 k  53.0 %  79.6 GiB
+         1  dp 64 fsdp mb 2 prefetch 1     1.93 s  1.65 s to 2.26 s     543 k  52.4 %  79.6 GiB
         93.7 MiB  21.3 ms  compute: gemm 68 % of the step
-    config  dp 64 fsdp mb 2 prefetch 1     1.91 s  1.63 s to 2.24 s     549 k  53.0 %  79.6 GiB
+    config  dp 64 fsdp mb 2 prefetch 1     1.93 s  1.65 s to 2.26 s     543 k  52.4 %  79.6 GiB
         93.7 MiB  21.3 ms  compute: gemm 68 % of the step
     No plan leaves 10 % of the memory free; those that fit are shown.
     The config's own plan is as good as the best of these.
     Pareto front: less memory for more time (plans up to 15 % slower than the best):
          memory  step time  over the best  plan
-    a  79.1 GiB     2.03 s         +6.4 %  dp 64 fsdp mb 2 prefetch 0
-    b  79.6 GiB     1.91 s         +0.0 %  dp 64 fsdp mb 2 prefetch 1
+    a  79.1 GiB     2.05 s         +6.3 %  dp 64 fsdp mb 2 prefetch 0
+    b  79.6 GiB     1.93 s         +0.0 %  dp 64 fsdp mb 2 prefetch 1
     Words of a plan: dp: data-parallel ranks; mb: sequences of a micro-batch; prefetch: units gathered
       ahead
     4 plans: 0 illegal, 1 need too much memory, 0 cannot be among the best, 3 timed; those shown are
@@ -131,8 +131,8 @@ Plans may use 90 % of the memory, and where none needs so little, all of it.
 The config's own plan may be faster with more.
 
     $ sed 's/recompute: full/recompute: none/' $ROOT/configs/llama3-8b-fsdp-64xh100.yaml > own.yaml; COLUMNS=999 stepsim plan own.yaml --set parallel.strategy=fsdp --set parallel.tensor=1 --set parallel.context=1 --set parallel.pipeline=1 | grep -e own -e ' 1  '
-         1  dp 64 fsdp mb 1 prefetch 2 kept             1.99 s  1.69 s to 2.33 s     528 k  50.9 %  56.0 GiB  23.7 GiB  42.5 ms  compute: gemm 67 % of the step
-    config  dp 64 fsdp mb 2 prefetch 1                  1.91 s  1.63 s to 2.24 s     549 k  53.0 %  79.6 GiB  93.7 MiB  21.3 ms  compute: gemm 68 % of the step
+         1  dp 64 fsdp mb 1 prefetch 2 kept             2.01 s  1.71 s to 2.36 s     522 k  50.3 %  56.0 GiB  23.7 GiB  42.5 ms  compute: gemm 67 % of the step
+    config  dp 64 fsdp mb 2 prefetch 1                  1.93 s  1.65 s to 2.26 s     543 k  52.4 %  79.6 GiB  93.7 MiB  21.3 ms  compute: gemm 68 % of the step
     The config's own plan fills 100 % of the memory; plans may use 90 %, and the best takes 4.1 % more time.
     48 plans: 0 illegal, 8 need more than 90 % of the memory, 0 cannot be among the best, 40 timed; those shown are predicted in full
 
@@ -140,8 +140,8 @@ The config's own plan may be faster with more.
 
     $ COLUMNS=999 stepsim plan $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --gpus 102400 --set train.global_batch=102400 --set model.preset=llama3-70b --set parallel.tensor=8 | tail -n 3
     not searched: zero2, fsdp and hsdp inside a pipeline (only where the config has them there)
-    55476 plans: 1272 illegal, 7518 need more than 90 % of the memory, 39876 cannot be among the best, 1814 timed; those shown are predicted in full
-    4996 plans were not evaluated, because each needs a simulation; one may be better (--set holds keys; --exhaustive evaluates all)
+    55476 plans: 1272 illegal, 7710 need more than 90 % of the memory, 39639 cannot be among the best, 1814 timed; those shown are predicted in full
+    5041 plans were not evaluated, because each needs a simulation; one may be better (--set holds keys; --exhaustive evaluates all)
 
 Nothing fits: what needs least, and what it misses.
 

@@ -294,6 +294,16 @@ static void test_resolve(void)
 	c = resolved(GPT2 "train: {stack: deepspeed, global_batch: 64, micro_batch: 4}\nparallel: {strategy: zero1}",
 		4);
 	CU_ASSERT_DOUBLE_EQUAL(c.stack.gradient_calls, 1.5 / 4, 1e-12); /* with the last of four micro-batches */
+	c = resolved(GPT2 "train: {stack: pytorch-ddp, global_batch: 64, micro_batch: 4}", 4);
+	CU_ASSERT_DOUBLE_EQUAL(c.stack.gradient_passes, 2.0 / 4, 1e-12); /* with the last of four micro-batches */
+	c = resolved(GPT2 "train: {stack: pytorch-ddp}", 1);
+	CU_ASSERT_EQUAL(c.stack.gradient_passes, 0); /* no bucket */
+	c = resolved(GPT2 "train: {stack: pytorch-fsdp, global_batch: 64, micro_batch: 4}\nparallel: {strategy: fsdp}",
+		4);
+	CU_ASSERT_EQUAL(c.stack.gradient_passes, 2); /* two gathers */
+	c = resolved(GPT2 "train: {stack: pytorch-fsdp}\nparallel: {strategy: fsdp, reshard_after_forward: false}", 4);
+	CU_ASSERT_EQUAL(c.stack.gradient_passes, 1);
+	CU_ASSERT_EQUAL(c.stack.gradient_calls, 0);
 	c = resolved(GPT2 "train: {stack: megatron-core, global_batch: 800, micro_batch: 1}", 8);
 	CU_ASSERT_DOUBLE_EQUAL(c.parallel.bucket_B, 80e6, 1e-3);
 	c = resolved(GPT2 "train: {stack: megatron-core, global_batch: 800, micro_batch: 1}", 100);
