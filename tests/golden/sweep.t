@@ -116,5 +116,5 @@ A profile of two hosts of one core that an earlier stepsim wrote: it is said onc
 The verdict keeps memory free; it names what would be faster with less.
     $ stepsim sweep $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --set cluster.nodes=64 --set train.global_batch=1024 \
     >     --vary train.recompute=none,full -q | head -n 3
-    Most tokens/s with train.recompute = full: 3.40 M tokens/s, 2.47 s a step on 512 ranks. With
-      train.recompute = none it would be 4.17 M tokens/s, but 97.8 % of the memory are full.
+    Most tokens/s with train.recompute = full: 3.37 M tokens/s, 2.49 s a step on 512 ranks. With
+      train.recompute = none it would be 4.12 M tokens/s, but 97.8 % of the memory are full.
