@@ -78,7 +78,7 @@ enum status read_seconds(struct options *o, const struct option_row *row, const 
 	return o->seconds > 0 ? ST_OK : error_set(e, ST_INPUT, "%s %s: expected a time above 0", row->name, value);
 }
 
-#define WRITTEN_FRAMEWORKS "accelerate deepspeed megatron nanotron torchtitan"
+#define WRITTEN_FRAMEWORKS "accelerate deepspeed megatron nanotron torchtitan torchtitan-0.2"
 
 static const struct option_value values[] = {
 	{"--progress", "auto always never", NULL}, /* as enum progress_mode */
@@ -90,7 +90,7 @@ static const struct option_value values[] = {
 	/* configs/frameworks, which tests/unit/test_import.c compares */
 	{"--from",
 		"accelerate axolotl deepspeed levanter litgpt llama-factory llm-foundry maxtext megatron "
-		"nanotron nemo olmo-core torchtitan "
+		"nanotron nemo olmo-core torchtitan torchtitan-0.2 "
 		"torchtune transformers",
 		NULL},
 	{"--to", WRITTEN_FRAMEWORKS, NULL},

@@ -223,7 +223,7 @@ static enum status unknown(const char *arg, unsigned groups, struct error *e)
 	if (!*h.text)
 		h = with_a_word(name, groups);
 	if (!*h.text)
-		h = nearest(arg, groups, "--help");
+		h = nearest(arg, groups, "COMMAND --help");
 	return error_set(e, ST_INPUT, "unknown option %s%s", arg, h.text);
 }
 

@@ -51,8 +51,9 @@ enum count_ends { ENDS_AUTO, ENDS_NONE, ENDS_EMBEDDING, ENDS_HEAD, ENDS_BOTH, EN
 enum context_kind { CTX_RING, CTX_ALL_GATHER, CTX_ALL_TO_ALL, CTX_COUNT };
 /* How images lie between convolutions. */
 enum memory_format { FORMAT_AUTO, FORMAT_CHANNELS_FIRST, FORMAT_CHANNELS_LAST, FORMAT_COUNT };
-/* What the router's gates multiply: experts' results, or the activation between their products (step/builder/moe.c). */
+/* What adds the results of a token's experts up: one kernel, or an atomic addition an element; AUTO: as the stack. */
 enum expert_sums { SUMS_AUTO, SUMS_KERNEL, SUMS_ATOMIC, SUMS_COUNT };
+/* What the router's gates multiply: experts' results, or the activation between their products (step/builder/moe.c). */
 enum expert_gates { GATES_AUTO, GATES_RESULT, GATES_ACTIVATION, GATES_COUNT };
 /* How tokens travel to their experts: each copy by itself; or once to each host, and there on to its experts. */
 enum expert_dispatch { DISPATCH_ALL_TO_ALL, DISPATCH_ONCE_A_HOST, DISPATCH_COUNT };

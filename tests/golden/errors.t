@@ -76,7 +76,7 @@ What is wrong with a command line: one line, the nearest name, exit code 2. (Wro
     [2]
 
     $ stepsim -x
-    stepsim: unknown option -x (`stepsim --help` lists them)
+    stepsim: unknown option -x (`stepsim COMMAND --help` lists them)
     [2]
 
 A name without a near one: the command that lists the names. A part of several: all of them.

@@ -138,7 +138,7 @@ What cannot be read.
     > printf '[training]\nseq_len = "x"\n[parallelism]\n' >bad.toml
     > stepsim import bad.toml
     > stepsim predict bad.toml
-    stepsim: other.yaml:1:1: the keys, the first is "something", are of no framework that is known; --from NAME names one (accelerate axolotl deepspeed levanter litgpt llama-factory llm-foundry maxtext megatron nanotron nemo olmo-core torchtitan torchtune transformers)
+    stepsim: other.yaml:1:1: the keys, the first is "something", are of no framework that is known; --from NAME names one (accelerate axolotl deepspeed levanter litgpt llama-factory llm-foundry maxtext megatron nanotron nemo olmo-core torchtitan torchtitan-0.2 torchtune transformers)
     stepsim: unknown framework "mosaic" (known: accelerate, axolotl, deepspeed, levanter, litgpt, llama-factory, llm-foundry, maxtext, megatron, nanotron, nemo, olmo-core, torchtitan, torchtitan-0.2, torchtune, transformers)
     stepsim: bad.toml:2:11: training.seq_len (model.seq_len): expected an integer from 1 to 16777216, got "x"
     stepsim: bad.toml:2:11: training.seq_len (model.seq_len): expected an integer from 1 to 16777216, got "x"
@@ -237,7 +237,7 @@ Written for a framework, a config holds what that has no key for in comments, wh
     stepsim: llm-foundry: its configs are read, but not written
     [2]
     $ stepsim export $ROOT/configs/llama3-8b-fsdp-64xh100.yaml
-    stepsim: export: --to NAME missing (accelerate deepspeed megatron nanotron torchtitan)
+    stepsim: export: --to NAME missing (accelerate deepspeed megatron nanotron torchtitan torchtitan-0.2)
     [2]
 
 Read again, it is the same resolved config, of the same step time.

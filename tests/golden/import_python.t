@@ -203,5 +203,5 @@ Recipes that are Python: torchtitan's config_registry.py, Megatron-Bridge's and 
     stepsim: needs.py: it has no function that builds a config without arguments
     stepsim: needs.py:c: it has no function that builds a config without arguments
     stepsim: number.py:1:5: function a returns no config
-    stepsim: loop.py:2:9: the keys, the first is "_target_", are of no framework that is known; --from NAME names one (accelerate axolotl deepspeed levanter litgpt llama-factory llm-foundry maxtext megatron nanotron nemo olmo-core torchtitan torchtune transformers)
+    stepsim: loop.py:2:9: the keys, the first is "_target_", are of no framework that is known; --from NAME names one (accelerate axolotl deepspeed levanter litgpt llama-factory llm-foundry maxtext megatron nanotron nemo olmo-core torchtitan torchtitan-0.2 torchtune transformers)
     [2]

@@ -344,3 +344,19 @@ Flags of Megatron-LM's examples/multimodal/pretrain_mistral_clip.sh and tools/re
     #    2  not modelled  patch_dim = 14: a tower of pictures before the language model
     #    5  not modelled  retro_add_retriever = true: retrieved neighbours, which an encoder reads and
     #    5  not modelled  retro_num_neighbors = 2: retrieved neighbours, which an encoder reads and
+
+Megatron-LM adds experts' results up by atomic additions unless it is asked for its fused kernel; a recipe of NeMo asks.
+
+    $ words="pretrain_gpt.py --num-layers 4 --hidden-size 1024 --num-attention-heads 8 --seq-length 1024
+    > --max-position-embeddings 1024 --micro-batch-size 1 --global-batch-size 8 --num-experts 8 --bf16"
+    > for more in "" --moe-permute-fusion; do echo "torchrun $words $more" >moe.sh
+    > stepsim import moe.sh | grep '^ *expert_sums'; done
+    > for sums in atomic kernel; do stepsim export --model mixtral-8x7b --to megatron --gpus 64 \
+    >     --set train.expert_sums=$sums | grep -c 'moe-permute-fusion'; done
+    > printf 'from nemo.collections import llm\ndef r():\n    x = llm.mixtral_8x7b.pretrain_recipe(num_nodes=8)\n    x.trainer.strategy.tensor_model_parallel_size = 2\n    return x\n' >nemo.py
+    > stepsim import nemo.py | grep -e '^ *expert_sums' -e '^ *preset'
+      expert_sums: atomic # default: moe_permute_fusion
+      expert_sums: kernel # moe_permute_fusion
+    0
+    1
+      preset: mixtral-8x7b # _from_
