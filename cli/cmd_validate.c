@@ -38,10 +38,12 @@ static void judge_row(void *judging, int thread, size_t i)
 		error_context(&j->failed[i], "%s:%d", j->t->path, j->t->line[i]);
 }
 
-/* Judges the rows on all cores. */
+#define AT_ONCE 16 /* rows: the largest published runs take half a gigabyte each */
+
+/* Judges the rows on all cores, so many of them at once. */
 static enum status judge_all(const struct csv *t, judged_rows *rows, struct error *e)
 {
-	const int cores = threads_here(), threads = cores < THREADS_MOST ? cores : THREADS_MOST;
+	const int cores = threads_here(), threads = cores < AT_ONCE ? cores : AT_ONCE;
 	struct judging j = {.t = t,
 		.failed = calloc(t->rows + 1, sizeof *j.failed),
 		.own = calloc((size_t)threads, sizeof *j.own)};

@@ -138,8 +138,11 @@ static void mask_python_numbers(char *text, size_t len)
 	} words[] = {{"Infinity", "1e308   "}, {"NaN", "0  "}};
 	bool quoted = false;
 	for (size_t i = 0; i < len; i++) {
-		i += quoted && text[i] == '\\';
-		quoted ^= i < len && text[i] == '"';
+		if (quoted && text[i] == '\\') {
+			i++; /* what it escapes ends no text */
+			continue;
+		}
+		quoted ^= text[i] == '"';
 		for (size_t k = 0; !quoted && k < COUNT(words); k++) {
 			const size_t n = strlen(words[k].word);
 			if (i + n <= len && memcmp(text + i, words[k].word, n) == 0)

@@ -154,7 +154,8 @@ static void test_fields(void)
 		    "\"layers_block_type\": [\"mamba\", \"attention\", \"mlp\"]}");
 	CU_ASSERT_STRING_EQUAL(m.layer_pattern, "M*-");
 	m = read_ok("{\"model_type\": \"nemotron_h\", \"hidden_size\": 64, \"num_attention_heads\": 4, "
-		    "\"intermediate_size\": 32, \"vocab_size\": 100, \"time_step_limit\": [0.0, Infinity], "
+		    "\"intermediate_size\": 32, \"vocab_size\": 100, \"note\": \"5\\\" NaN\\\\\", "
+		    "\"time_step_limit\": [0.0, Infinity], "
 		    "\"layers_block_type\": [\"linear_attention\", \"full_attention\", \"mlp\"]}");
 	CU_ASSERT_STRING_EQUAL(m.layer_pattern, "M*-"); /* as transformers 5 writes it */
 	m = read_ok("{\"model_type\": \"ministral\", \"hidden_size\": 64, \"num_attention_heads\": 4, "
