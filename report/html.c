@@ -228,8 +228,8 @@ enum status report_html(const struct outcome *o, const char *path, struct error 
 	struct page p;
 	char title[256], step[QUANTITY_MAX];
 	const struct config *c = &o->program->config;
-	snprintf(title, sizeof title, "%s on %lld ranks: %s%s - stepsim", c->model.name, (long long)c->ranks,
-		time_text(step, o->predicted->time.step_s),
+	snprintf(title, sizeof title, "%s on %lld rank%s: %s%s - stepsim", c->model.name, (long long)c->ranks,
+		c->ranks == 1 ? "" : "s", time_text(step, o->predicted->time.step_s),
 		verdict_fit(&o->predicted->memory) == FIT_NOT ? " a step, does not fit in memory" : " a step");
 	enum status st = page_open(&p, title, NULL, NULL, e);
 	if (!st)

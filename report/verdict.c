@@ -155,7 +155,8 @@ void verdict_sweep(const struct sweep *s, FILE *out)
 			100 * (1 - (double)p->memory.usual_B / (double)p->memory.capacity_B));
 	fprintf(out, "%sost tokens/s with ", tight ? "Of what fits, m" : "M");
 	print_values(s, best, out);
-	fprintf(out, ": %s tokens/s, %s a step on %lld ranks", quantity_format(tokens, p->tokens_per_s, UNIT_NONE),
-		quantity_format(step, p->time.step_s, UNIT_SECOND), (long long)best->ranks);
+	fprintf(out, ": %s tokens/s, %s a step on %lld rank%s", quantity_format(tokens, p->tokens_per_s, UNIT_NONE),
+		quantity_format(step, p->time.step_s, UNIT_SECOND), (long long)best->ranks,
+		best->ranks == 1 ? "" : "s");
 	print_faster(s, best, out);
 }

@@ -473,7 +473,7 @@ MaxText's base.yml by itself has all keys: those of a dense model say nothing, a
     > capacity_factor: -1.0,wi_tile_fwd_mlp_dim: 1024,override_model_config: false,per_device_batch_size: 12.0,max_target_length: 2048
     > END
     > stepsim import base.yml | grep -E 'Keys|not modelled'
-    > sed 's/num_experts: 1/num_experts: 8/; s/_per_tok: 1/_per_tok: 2/; s/head_dim: 128/base_moe_mlp_dim: 1024/' base.yml >base8.yml; stepsim import base8.yml | grep -E '^ .*expert|^ .*moe'
+    > sed 's/num_experts: 1/num_experts: 8/; s/_per_tok: 1/_per_tok: 2/; s/head_dim: 128/base_moe_mlp_dim: 1024/; s/-1.0/-1/' base.yml >base8.yml; stepsim import base8.yml | grep -E '^ .*expert|^ .*moe'
     # Keys: 17. Taken: 9. No effect on a step's time: 8. Not modelled: 0.
       experts: 8 # num_experts
       experts_per_token: 2 # num_experts_per_tok

@@ -118,3 +118,7 @@ The verdict keeps memory free; it names what would be faster with less.
     >     --vary train.recompute=none,full -q | head -n 3
     Most tokens/s with train.recompute = full: 3.37 M tokens/s, 2.49 s a step on 512 ranks. With
       train.recompute = none it would be 4.12 M tokens/s, but 97.8 % of the memory are full.
+    $ stepsim sweep $ROOT/configs/fsdp-tiny.yaml --vary train.recompute=none,full -q | grep -o 'on 1 rank[s.]'
+    > stepsim predict $ROOT/configs/fsdp-tiny.yaml -q --html one.html >out; grep -o 'on 1 ranks*:' one.html
+    on 1 rank.
+    on 1 rank:
