@@ -34,8 +34,8 @@ static const struct command commands[] = {
 	{"topo", "", "print the links of this machine as a matrix in GB/s, or those of a dumped machine",
 		TAKES_ALWAYS | TAKES_TOPO, 0, ALL_RANKS, cmd_topo},
 	{"calibrate", "",
-		"measure what this machine's devices and links reach (under mpirun: its collectives too), and keep it as "
-		"the profile that predictions take",
+		"measure what this machine's devices and links reach (under mpirun: its collectives too), and keep it "
+		"as the profile that predictions take",
 		TAKES_ALWAYS | TAKES_DEVICES | TAKES_CALIBRATE, 0, ALL_RANKS, cmd_calibrate},
 	{"roofline", "",
 		"measure the roofline (arithmetic of rising intensity, matrix products, caches, memory) and compare it "
