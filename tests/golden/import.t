@@ -63,8 +63,8 @@ is in tests/unit/test_import.c.)
     #   17  not modelled  plugin.name = mine: not known to stepsim
     stepsim: titan.toml: a config of torchtitan, of which 7 keys are taken and 1 not modelled (`stepsim import` shows each)
     stepsim: it names no machine: dgx-h100 is assumed (--set cluster.system=NAME takes another)
-    A step takes 1.33 s (90 % interval: 1.12 s to 1.58 s); 68 % of communication hides behind compute,
-      the rest takes 6.5 % of the step; it fits, 118 GiB are free.
+    A step takes 1.34 s (90 % interval: 1.13 s to 1.59 s); 69 % of communication hides behind compute,
+      the rest takes 6.4 % of the step; it fits, 118 GiB are free.
     llama3-8b (8.03 B parameters), fsdp on 64 ranks (tp 2, dp 32), bf16
     a step: 64 sequences of 8192 tokens, 1 micro-batch of 2 a replica
 
