@@ -57,7 +57,6 @@ allowed = {
     ('stragglers.c', '4'): "weight of Simpson's rule",
     ('stragglers.c', '3'): "Simpson's rule; Daly's series",
     ('stragglers.c', '9'): "Daly's series",
-    ('summary.c', '1.645'): '90 % of a normal distribution',
     ('summary.c', '100'): 'per cent',
     ('summary.c', '3600'): 'seconds of an hour',
 }

@@ -4,14 +4,12 @@
 #include <math.h>
 
 #include "base/quantity.h"
+#include "base/stats.h"
 #include "sim/price/cost.h"
 #include "sim/engine/predict.h"
 #include "sim/engine/stragglers.h"
 #include "sim/engine/interval.h"
 #include "step/work.h"
-
-/* So many standard deviations either way hold 90 % of a normal distribution. */
-#define SIGMAS_90 1.645
 
 /* ---- memory ---- */
 
@@ -136,7 +134,7 @@ static void fill_bounds_and_interval(const struct sums *sums, const struct progr
 	}
 	const struct parameters *k = rates->parameters;
 	double in_step_s = k->interval.in_step_sigma * out->time.step_s;
-	double below_s = SIGMAS_90 * sqrt(variance + in_step_s * in_step_s), above_s = below_s;
+	double below_s = NORMAL_90 * sqrt(variance + in_step_s * in_step_s), above_s = below_s;
 	if (m->profile && m->borrowed_scale > 0) {
 		below_s = out->time.step_s * (1 - 1 / k->interval.borrowed_factor);
 		above_s = out->time.step_s * (k->interval.borrowed_factor - 1);
