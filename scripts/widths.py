@@ -47,7 +47,11 @@ class Row:
 def load(rows, results):
     """Returns the widths as they are, and the Rows that are predicted."""
     now = {name: read_value(root, constant) for name, (constant, _) in WIDTHS.items()}
-    return now, [Row(r, p, now) for r, p in zip(rows, results) if p['predicted_s'] is not None]
+    of = {p['id']: p for p in results}
+    rows = list(rows)
+    if [r['id'] for r in rows if r['id'] not in of] or len(rows) != len(of):
+        raise SystemExit('the results are of another table: their rows differ (make them anew with `stepsim validate`)')
+    return now, [Row(r, of[r['id']], now) for r in rows if of[r['id']]['predicted_s'] is not None]
 
 
 def by_source(rows):
