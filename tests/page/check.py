@@ -81,6 +81,11 @@ return [...wrong]; })"""
 SETTLED = "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
 
 
+def chromium():
+    """The path of the browser, or None."""
+    return next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
+
+
 class Browser:
     """Chromium's DevTools protocol over two pipes: messages of JSON, each with a zero behind it."""
 
@@ -266,7 +271,7 @@ def main(arguments):
     if arguments[:1] == ["--shots"]:
         shots, arguments = pathlib.Path(arguments[1]), arguments[2:]
         shots.mkdir(parents=True, exist_ok=True)
-    program = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
+    program = chromium()
     if not program:
         print("skipped: there is no Chromium here")
         return 0
