@@ -17,6 +17,7 @@ struct context {
 	const struct options *options;
 	struct launch launch;           /* zeroed: rank 0, without a launcher */
 	const struct exec_plugin *exec; /* NULL: nothing has executed or measured yet (context_exec) */
+	const char *blas;               /* with exec: what blas_choose says of its choice */
 	struct session *session;        /* NULL: nothing has needed MPI yet (context_session); else exec is set */
 };
 

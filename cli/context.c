@@ -3,7 +3,9 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/log.h"
 #include "base/paths.h"
+#include "cli/blas.h"
 #include "cli/command.h"
 
 /* Libraries that the plug-in needs, as the loader names them, and where they come from. */
@@ -51,8 +53,15 @@ static enum status open_plugin(const struct exec_plugin **out, struct error *e)
 enum status context_exec(struct context *x, struct error *e)
 {
 	static const struct exec_plugin *opened; /* and kept: MPI does not like to be unloaded */
-	enum status st = opened ? ST_OK : open_plugin(&opened, e);
+	static struct blas_choice blas;
+	enum status st = ST_OK;
+	if (!opened) {
+		blas_choose(open_plugin, &blas);
+		if (!(st = open_plugin(&opened, e)) && *blas.text)
+			(blas.slow ? log_note : log_detail)("%s", blas.text);
+	}
 	x->exec = opened;
+	x->blas = blas.text;
 	return st;
 }
 

@@ -1,5 +1,6 @@
 /* `stepsim --version`: the program, the libraries of its build, and what its plug-in finds to execute with. */
 #include <stdio.h>
+#include <string.h>
 
 #include "base/version.h"
 #include "cli/command.h"
@@ -14,5 +15,6 @@ void print_version(FILE *out, struct context *x)
 		return;
 	}
 	x->exec->exec_versions(executing);
-	fputs(executing, out);
+	const int first = (int)strcspn(executing, "\n"); /* MPI and BLAS */
+	fprintf(out, "%.*s%s%s%s", first, executing, *x->blas ? "; " : "", x->blas, executing + first);
 }

@@ -75,6 +75,14 @@ enum status session_use_gpus(struct session *s, bool share_gpu, double timeout_s
  * freely, as the prediction has it. */
 void nccl_env_force(struct collective_choice c);
 
+/* The kernels that OpenBLAS has taken: their name, such as "Haswell", and whether products of several sizes with them
+ * are what plain loops find. Without a session. */
+struct blas_kernels {
+	char name[32];
+	bool right;
+};
+void exec_blas_kernels(struct blas_kernels *out);
+
 /* The libraries that execute, for `stepsim --version`: a line on MPI and BLAS, and one on CUDA's libraries and devices,
  * or why there are none; each with its line feed. Without a session; MPI is not started. */
 #define EXEC_VERSIONS_TEXT 1536

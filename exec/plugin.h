@@ -35,6 +35,7 @@
 	X(execute_estimates) \
 	X(bench) \
 	X(roofline_measure) \
+	X(exec_blas_kernels) \
 	X(exec_versions)
 
 /* The symbol EXEC_ENTRY is the one object of this type. Whoever opens it compares `version` and `layout` with its own
