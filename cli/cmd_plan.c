@@ -33,7 +33,7 @@ static enum status place_elsewhere(const struct options *o, struct place *p, str
 		return st;
 	if (target_system(c, &p->target, e))
 		return config_blame_system(c, e);
-	c->cluster.nodes = p->target.machine.nodes; /* a synthetic line may have said it */
+	c->cluster.nodes = p->target.machine.nodes; /* a system line may have said it */
 	p->ranks = p->target.machine.nodes * p->target.machine.devices_per_node;
 	return ST_OK;
 }

@@ -17,7 +17,7 @@ struct asked_system {
 typedef VEC(struct asked_system) asked_systems;
 
 /* Reads lists of systems separated by commas, each "SYSTEM" or "SYSTEM@GPUS", and loads the systems. A list that is the
- * path of a file is that file; a synthetic line has no comma. ST_INPUT names the nearest system. */
+ * path of a file is that file; a system line has no comma. ST_INPUT names the nearest system. */
 enum status compare_read_systems(const char *const *lists, size_t n, asked_systems *out, struct error *e);
 
 /* Reads "4M", "300B tokens", "15e12"; false if it is none. */

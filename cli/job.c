@@ -54,7 +54,7 @@ static enum status decide_elsewhere(struct job *job, int64_t *ranks, struct erro
 	if (st)
 		return config_blame_system(&job->config, e);
 	*ranks = machine.nodes * machine.devices_per_node;
-	c->nodes = machine.nodes; /* a synthetic line may have said it */
+	c->nodes = machine.nodes; /* a system line may have said it */
 	job->config.node_ranks = machine.devices_per_node;
 	machine_free(&machine);
 	char why[JOB_MODE];

@@ -23,7 +23,7 @@ struct target {
  * neither, or the system is unknown. */
 enum status target_take_gpus(struct config *c, int64_t gpus, struct error *e);
 
-/* Loads the system from the catalogue, a file or a synthetic line. Leading rank only. */
+/* Loads the system from the catalogue, a file or a system line. Leading rank only. */
 enum status target_system(const struct config *c, struct target *out, struct error *e);
 
 /* Describes this machine for `ranks` ranks. The profile is the one of cluster.profile, else the cached one, else one

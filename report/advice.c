@@ -67,7 +67,7 @@ static void print_counts(const struct advice *a, FILE *out)
 {
 	fprintf(out, "%lld change%s tried", (long long)a->tried, a->tried == 1 ? "" : "s");
 	if (a->untried > 0)
-		fprintf(out, ", %lld left untried for the program's size (-v tries them)", (long long)a->untried);
+		fprintf(out, "; -v tries %lld more, which take longer", (long long)a->untried);
 }
 
 void text_advice_head(const struct outcome *o, FILE *out)

@@ -75,16 +75,16 @@ static enum status check_counts(const char *system, const struct system_spec *s,
 {
 	if (s->nodes > 0 && nodes != 1 && nodes != s->nodes)
 		return error_set(e, ST_INPUT,
-			"cluster.nodes is %" PRId64 ", but the synthetic line '%.60s' has node:%" PRId64
+			"cluster.nodes is %" PRId64 ", but the system line '%.60s' has node:%" PRId64
 			": give one of them",
 			nodes, system, s->nodes);
-	if (s->synthetic && gpus_per_node > s->gpus)
+	if (s->from_line && gpus_per_node > s->gpus)
 		return error_set(e, ST_INPUT,
-			"cluster.gpus_per_node is %" PRId64 ", but the synthetic line '%.60s' has gpu:%" PRId64,
+			"cluster.gpus_per_node is %" PRId64 ", but the system line '%.60s' has gpu:%" PRId64,
 			gpus_per_node, system, s->gpus);
 	m->nodes = s->nodes > 0 ? s->nodes : nodes;
 	if (m->nodes > 1 && s->nics == 0)
-		return error_set(e, ST_INPUT, "%s has no NIC, so %" PRId64 " nodes of it cannot be joined", s->name,
+		return error_set(e, ST_INPUT, "%s: no NIC, so %" PRId64 " nodes of it cannot be joined", s->name,
 			m->nodes);
 	return ST_OK;
 }
@@ -108,7 +108,7 @@ enum status machine_load(const char *system, int64_t nodes, int64_t gpus_per_nod
 	m.box_gpus = s.gpus;
 	m.unverified = s.unverified;
 	snprintf(m.name, sizeof m.name, "%s", s.name);
-	snprintf(m.source, sizeof m.source, s.synthetic ? "synthetic: %.200s" : "%s", s.source);
+	snprintf(m.source, sizeof m.source, s.from_line ? "system line: %.200s" : "%s", s.source);
 	if ((st = join_hosts(&m, &s, e)))
 		goto out;
 	m.intra = (struct link_spec){s.intra_latency_s, s.intra_usable_Bps};

@@ -43,7 +43,7 @@ struct machine {
 	                          compute are this many times its own */
 };
 
-/* A system as system_load takes it (a name, a file, a synthetic line); nodes and gpus_per_node (0: the system's own) as
+/* A system as system_load takes it (a name, a file, a system line); nodes and gpus_per_node (0: the system's own) as
  * in the config. Where a line says its hosts and `nodes` is 1, the config's default, the line's count is taken.
  * ST_INPUT with the nearest name, or when both counts are given and differ. The caller frees it with machine_free. */
 enum status machine_load(const char *system, int64_t nodes, int64_t gpus_per_node, struct machine *out,

@@ -36,7 +36,7 @@ enum network_known {
 };
 const char *network_known_name(enum network_known n); /* "named", "assumed"; NULL for NETWORK_NONE */
 
-/* The machine of a row: the synthetic line (topology/catalogue/system.h), the hosts, and the used GPUs of each. */
+/* The machine of a row: the system line (topology/catalogue/system.h), the hosts, and the used GPUs of each. */
 struct row_system {
 	char line[256];
 	int64_t nodes, per_host;
@@ -134,7 +134,7 @@ bool is_table_of_collectives(const struct csv *t);
 /* Makes such a table of logs. `system`: the machine that they ran on, as cluster.system; NULL: what the logs say of it
  * (log_table.c). The caller frees it with csv_free. */
 enum status log_table(const nccl_logs *logs, const char *system, struct csv *out, struct error *e);
-/* The machine of a row: the column `system`, or the synthetic line of the hosts, their number, and the used GPUs of
+/* The machine of a row: the column `system`, or the system line of the hosts, their number, and the used GPUs of
  * each. ST_INPUT: an unknown word. */
 struct collective_run {
 	char line[256];

@@ -98,7 +98,7 @@ static const char *default_network(const char *id)
 	return strncmp(id, "a100", 4) == 0 ? "200" : strncmp(id, "v100", 4) == 0 ? "100" : "400";
 }
 
-/* Writes the NICs of a host as a word of the synthetic line: those of the column `nics`, else those of `inter`, else
+/* Writes the NICs of a host as a word of the system line: those of the column `nics`, else those of `inter`, else
  * the usual ones. */
 static enum network_known nic_words(const struct csv *t, size_t row, const char *inter, int64_t host, const char *id,
 	char out[64])

@@ -152,7 +152,7 @@ struct slow_rank {
 #define CONFIG_MAX_SLOW 64
 
 struct cluster_config {
-	char system[CONFIG_TEXT]; /* "auto", a system's name, a file, or a synthetic line */
+	char system[CONFIG_TEXT]; /* "auto", a system's name, a file, or a system line */
 	int64_t nodes;
 	int64_t gpus_per_node;     /* 0: the system's own */
 	char profile[CONFIG_TEXT]; /* "": cached or catalogue */

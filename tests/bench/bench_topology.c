@@ -105,7 +105,7 @@ static int run(const char *what, int nvswitch, enum unlike unlike)
 	return failed;
 }
 
-/* As a synthetic line says it. CPU time hardly differs from this: one thread works. */
+/* As a system line says it. CPU time hardly differs from this: one thread works. */
 static int run_torus(void)
 {
 	struct error e = {0};

@@ -130,7 +130,7 @@ Each lever keeps its word when it is given to the command line, to the picosecon
 A large program: within its budget some changes are put together from pieces, and marked; some are left.
 
     $ COLUMNS=999 stepsim predict $ROOT/configs/pp-gpt3-175b-384xa100.yaml | grep -A 3 '^Changes that'
-    Changes that shorten the step, each alone; symptom: compute-bound (19 changes tried, 12 left untried for the program's size (-v tries them))
+    Changes that shorten the step, each alone; symptom: compute-bound (19 changes tried; -v tries 12 more, which take longer)
                                   saves  of the step  tuning stage   with
     -------------------------------------------------------------------------------------------------------------------
       less recomputation        ~18.0 s       25.9 %  4 fit          --set train.recompute=none

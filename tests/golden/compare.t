@@ -47,12 +47,12 @@ NVLink against PCIe of the same GPU, with the plan as given.
         CO2    0.445 kg/kWh: International Energy Agency, Electricity 2025, chapter Emissions
           (www.iea.org/reports/electricity-2025/emissions): mean of the world's power plants in 2024,
           445 g/kWh
-      gpu:8 a100-sxm-80 nvswitch (8 x NVIDIA A100 SXM4 80GB)
+      gpu:8 a100-sxm-80 nvswitch (hosts of 8 x NVIDIA A100 SXM4 80GB)
         power  400 W a GPU: configs/gpus/a100-sxm-80.yaml; what the host itself draws is not known
         rent   $ 3.43 an hour a GPU: AWS p4de.24xlarge / 8 GPUs, AWS official price feed 2026-09-10;
           Lambda 2.79; RunPod 1.59
         price  $ 11.5 k a GPU: used 8-15k, mercatus-ai.com 2026; what the host costs is not known
-      gpu:8 a100-sxm-80 none (8 x NVIDIA A100 SXM4 80GB)
+      gpu:8 a100-sxm-80 none (hosts of 8 x NVIDIA A100 SXM4 80GB)
         power  400 W a GPU: configs/gpus/a100-sxm-80.yaml; what the host itself draws is not known
         rent   $ 3.43 an hour a GPU: AWS p4de.24xlarge / 8 GPUs, AWS official price feed 2026-09-10;
           Lambda 2.79; RunPod 1.59
@@ -78,7 +78,7 @@ A size of its own for each; the config's prices go before the catalogue's; the t
       cheapest when rented:  dgx-h100, 3.74 times ahead of node:4 gpu:8 l40s nic:1x100Gb: their 90 % intervals are apart
     Rows share a part of their error: model, software, and the GPU if it is the same.
     Words of a plan: dp: data-parallel ranks; mb: sequences of a micro-batch; full: layers are recomputed, all or so many; prefetch: units gathered ahead
-    node:4 gpu:8 l40s nic:1x100Gb: warning: the catalogue holds unverified numbers for 8 x NVIDIA L40S
+    node:4 gpu:8 l40s nic:1x100Gb: warning: the catalogue holds unverified numbers for hosts of 8 x NVIDIA L40S
     Counted with
         life   5 years: Amazon's annual report for 2024 (10-K, 2025-02): servers written off over 5 years from 2025-01 on, before that 6; Meta 5.5, Microsoft and Alphabet 6
         energy $ 0 a kWh: cost.power_usd_per_kwh, $ROOT/configs/llama3-8b-fsdp-64xh100.yaml

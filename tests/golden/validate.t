@@ -194,7 +194,7 @@ A row on several hosts whose network has no rate takes the vendor's usual one: i
     {'fabric': 'tcp'} assumed slower wide
     {'nics': '4x100Gbps'} named slower narrower
     {'n_gpus': '8', 'dp': '8', 'global_batch_seqs': '8'} None faster wide
-    {'fabric': 'infiniban'} synthetic line, word 4 'fabric:infiniban': unknown fabric 'infiniban' (nearest: infiniband)
+    {'fabric': 'infiniban'} system line, word 4 'fabric:infiniban': unknown fabric 'infiniban' (nearest: infiniband)
     {'param_dtype': 'bf16'} assumed faster narrower
     {'adapter': 'LoRA'} assumed faster wide
     {'preset': 'qwen3-30b-a3b', 'model': 'Qwen3'} assumed faster wide

@@ -103,9 +103,9 @@ static void refuses(const char *system, int64_t nodes, int64_t gpus, const char 
 static void test_refusals(void)
 {
 	refuses("dgx-h10", 1, 0, "unknown system 'dgx-h10' (nearest: dgx-h100)");
-	refuses("node:4 gpu:8 rtx4090 pcie4", 1, 0, "has no NIC, so 4 nodes of it cannot be joined");
+	refuses("node:4 gpu:8 rtx4090 pcie4", 1, 0, "no NIC, so 4 nodes of it cannot be joined");
 	refuses("node:4 gpu:8 rtx4090 nic:1x100Gb", 2, 0,
-		"cluster.nodes is 2, but the synthetic line 'node:4 gpu:8 rtx4090 nic:1x100Gb' has node:4: give one of "
+		"cluster.nodes is 2, but the system line 'node:4 gpu:8 rtx4090 nic:1x100Gb' has node:4: give one of "
 		"them");
 	refuses("gpu:8 rtx4090 nik:1x100Gb", 1, 0, "word 3 'nik:1x100Gb': unknown (nearest: nic)");
 	refuses("dgx-h100", 1, 65536, "65536 GPUs a host: expected 1 to 1024");
@@ -239,8 +239,8 @@ static void test_nodes_of_a_line(void)
 {
 	struct machine m = load("node:4 gpu:8 rtx4090 nic:1x100Gb", 1, 0);
 	CU_ASSERT_EQUAL(m.nodes, 4);
-	CU_ASSERT_STRING_EQUAL(m.name, "8 x NVIDIA GeForce RTX 4090");
-	CU_ASSERT_STRING_EQUAL(m.source, "synthetic: node:4 gpu:8 rtx4090 nic:1x100Gb");
+	CU_ASSERT_STRING_EQUAL(m.name, "hosts of 8 x NVIDIA GeForce RTX 4090");
+	CU_ASSERT_STRING_EQUAL(m.source, "system line: node:4 gpu:8 rtx4090 nic:1x100Gb");
 	machine_free(&m);
 	m = load("node:4 gpu:8 rtx4090 nic:1x100Gb", 4, 2);
 	CU_ASSERT_EQUAL(m.nodes, 4);

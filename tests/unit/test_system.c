@@ -1,4 +1,4 @@
-/* Systems: files of the catalogue, files of one's own, synthetic lines, and the link graphs that they become. */
+/* Systems: files of the catalogue, files of one's own, system lines, and the link graphs that they become. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -105,7 +105,7 @@ static void check_system(const char *id)
 	snprintf(source, sizeof source, "catalogue configs/systems/%s.yaml", id);
 	CU_ASSERT_STRING_EQUAL(s.source, source);
 	CU_ASSERT_STRING_EQUAL(s.id, id);
-	CU_ASSERT_FALSE(s.synthetic);
+	CU_ASSERT_FALSE(s.from_line);
 	for (int64_t gpus = 1; gpus <= s.gpus + 1; gpus++) {
 		struct graph *g = graph_of(&s, gpus);
 		CU_ASSERT_EQUAL(g->gpu.n, gpus);
@@ -310,7 +310,7 @@ static void test_lines(void)
 	CU_ASSERT_EQUAL(s.nic_Bps, 12.5e9);
 	CU_ASSERT_EQUAL(s.nic_latency_s, 4e-6);
 	CU_ASSERT_EQUAL(s.intra_usable_Bps, 24e9);
-	CU_ASSERT_TRUE(s.synthetic);
+	CU_ASSERT_TRUE(s.from_line);
 	CU_ASSERT_TRUE(s.no_peer);
 	CU_ASSERT_STRING_EQUAL(s.source, "node:4 gpu:8 rtx4090 pcie4 nic:1x100Gb");
 	/* Order and blanks do not matter; rates in bytes; fewer lanes; switches. */
@@ -382,10 +382,10 @@ static void test_line_networks(void)
 
 static void test_line_refusals(void)
 {
-	refuses("gpu:8 rtx4090 nik:1x100Gb", "synthetic line, word 3 'nik:1x100Gb': unknown (nearest: nic)");
-	refuses("gpu:8 rtx409", "synthetic line, word 2 'rtx409': unknown (nearest: rtx4090)");
+	refuses("gpu:8 rtx4090 nik:1x100Gb", "system line, word 3 'nik:1x100Gb': unknown (nearest: nic)");
+	refuses("gpu:8 rtx409", "system line, word 2 'rtx409': unknown (nearest: rtx4090)");
 	refuses("gpu:8 rtx4090 nvswich", "word 3 'nvswich': unknown (nearest: nvswitch)");
-	refuses("gpu:8 gpu:8 rtx4090", "synthetic line, word 2 'gpu:8': gpu is given twice");
+	refuses("gpu:8 gpu:8 rtx4090", "system line, word 2 'gpu:8': gpu is given twice");
 	refuses("gpu:8 rtx4090 h100-sxm", "word 3 'h100-sxm': the GPU's name is given twice");
 	refuses("gpu:8 a100-sxm-80 mesh none", "word 4 'none': how the GPUs are joined is given twice");
 	refuses("pcie4 gpu:8 rtx4090 pcie3", "word 4 'pcie3': pcie is given twice");

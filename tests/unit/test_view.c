@@ -1,4 +1,4 @@
-/* Tests the output of `stepsim topo` for graphs made by hand and synthetic lines: exact cells, groups, JSON keys, dot
+/* Tests the output of `stepsim topo` for graphs made by hand and system lines: exact cells, groups, JSON keys, dot
  * lines, and a picture that is XML with every device in it. */
 #include "base/array.h"
 #include "harness.h"

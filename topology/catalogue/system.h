@@ -1,7 +1,7 @@
-/* Systems that one may have or buy: a file in configs/systems, a file of one's own, or one synthetic line; all three
+/* Systems that one may have or buy: a file in configs/systems, a file of one's own, or one system line; all three
  * become the same description, and that becomes a link graph.
  *
- * The synthetic line: words separated by blanks, in any order, each once:
+ * The system line: words separated by blanks, in any order, each once:
  *   node:N        hosts (default: the config's nodes)
  *   gpu:N NAME    GPUs a host, and their name in configs/gpus ("rtx4090"); the name may stand anywhere
  *   pcieG[xL]     PCIe generation and lanes of each GPU (default: the GPU's own)
@@ -59,11 +59,11 @@ struct system_spec {
 	char price_note[192], rent_note[192], power_note[192]; /* their sources */
 	bool price_unverified, rent_unverified,
 		power_unverified; /* no step time depends on them: they do not mark the system */
-	bool synthetic;           /* from a line */
+	bool from_line;
 	bool unverified;
 };
 
-/* A name of configs/systems, a path (with '/' or ending in ".yaml"), or a synthetic line (with a ':'). ST_INPUT with
+/* A name of configs/systems, a path (with '/' or ending in ".yaml"), or a system line (with a ':'). ST_INPUT with
  * position, or the word of the line, and the nearest valid one. */
 enum status system_load(const char *text, struct system_spec *out, struct error *e);
 

@@ -265,7 +265,7 @@ out:
 
 enum status system_graph(const struct system_spec *s, int64_t gpus, struct graph **out, struct error *e)
 {
-	struct builder b = {.s = s, .from = s->synthetic ? SAID_BY_LINE : SAID_BY_CATALOGUE, .e = e};
+	struct builder b = {.s = s, .from = s->from_line ? SAID_BY_LINE : SAID_BY_CATALOGUE, .e = e};
 	b.used = gpus > 0 ? gpus : s->gpus;
 	b.total = b.used > s->gpus ? b.used : s->gpus;
 	b.switches = s->gpus_per_switch > 0 && !s->c2c ? (b.total + s->gpus_per_switch - 1) / s->gpus_per_switch : 0;

@@ -27,7 +27,7 @@ struct line {
 
 static enum status wrong(const struct line *l, const char *word, const char *what)
 {
-	return error_set(l->e, ST_INPUT, "synthetic line, word %d '%.60s': %s", l->number, word, what);
+	return error_set(l->e, ST_INPUT, "system line, word %d '%.60s': %s", l->number, word, what);
 }
 
 static enum status once(struct line *l, const char *word, const char *what)
@@ -256,25 +256,25 @@ static enum status check_words(struct line *l)
 		return wrong(l, word, text);
 	}
 	if (s->gpus_per_switch > s->gpus)
-		return error_set(l->e, ST_INPUT, "synthetic line: switch:%" PRId64 ", but a host has %" PRId64 " GPU%s",
+		return error_set(l->e, ST_INPUT, "system line: switch:%" PRId64 ", but a host has %" PRId64 " GPU%s",
 			s->gpus_per_switch, s->gpus, s->gpus == 1 ? "" : "s");
 	return ST_OK;
 }
 
 enum status system_from_line(const char *text, struct system_spec *out, struct error *e)
 {
-	struct system_spec s = {.synthetic = true};
+	struct system_spec s = {.from_line = true};
 	struct line l = {.s = &s, .e = e};
 	if (strlen(text) >= sizeof s.source)
-		return error_set(e, ST_INPUT, "synthetic line '%.40s...': longer than %zu characters", text,
+		return error_set(e, ST_INPUT, "system line '%.40s...': longer than %zu characters", text,
 			sizeof s.source - 1);
 	enum status st = read_words(&l, text);
 	if (st)
 		return st;
 	if (s.gpus == 0)
-		return error_set(e, ST_INPUT, "synthetic line '%.60s': gpu:N, the GPUs of a host, is missing", text);
+		return error_set(e, ST_INPUT, "system line '%.60s': gpu:N, the GPUs of a host, is missing", text);
 	if (!l.gpu[0])
-		return error_set(e, ST_INPUT, "synthetic line '%.60s': the GPU's name is missing (`stepsim list gpus`)",
+		return error_set(e, ST_INPUT, "system line '%.60s': the GPU's name is missing (`stepsim list gpus`)",
 			text);
 	if ((st = device_load(l.gpu, &s.device, e)) || (st = check_words(&l)))
 		return st;
@@ -282,12 +282,12 @@ enum status system_from_line(const char *text, struct system_spec *out, struct e
 	int64_t switches = s.gpus_per_switch ? (s.gpus + s.gpus_per_switch - 1) / s.gpus_per_switch : 0;
 	if (switches && s.nics >= switches)
 		s.nics_per_switch = (s.nics + switches - 1) / switches;
-	snprintf(s.id, sizeof s.id, "synthetic");
-	snprintf(s.name, sizeof s.name, "%" PRId64 " x %.100s", s.gpus, s.device.name);
+	snprintf(s.id, sizeof s.id, "system line");
+	snprintf(s.name, sizeof s.name, "hosts of %" PRId64 " x %.100s", s.gpus, s.device.name);
 	for (size_t i = 0; text[i]; i++)
 		s.source[i] = iscntrl((unsigned char)text[i]) ? ' ' : text[i];
 	if ((st = system_complete(&s, e)))
-		return error_context(e, "synthetic line");
+		return error_context(e, "system line");
 	s.no_peer = l.peer_said ? !l.peer : s.no_peer;
 	*out = s;
 	return ST_OK;

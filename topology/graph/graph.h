@@ -6,7 +6,7 @@
  * switches and a host bridge as the PCI tree has it; CPUs are joined by socket links; a NIC has a link to the network
  * port.
  *
- * Readers of dumps (topology/discover/), the catalogue and synthetic lines (topology/catalogue/system.h) all build this
+ * Readers of dumps (topology/discover/), the catalogue and system lines (topology/catalogue/system.h) all build this
  * one structure; routes and link words (topology/graph/route.h), groups (topology/graph/group.h), the printed matrix
  * and the picture are functions of it.
  */
@@ -51,7 +51,7 @@ enum link_kind {
 /* Who says so. */
 enum evidence {
 	SAID_BY_CATALOGUE,
-	SAID_BY_LINE /* a synthetic description */,
+	SAID_BY_LINE /* a system line */,
 	SAID_BY_HWLOC,
 	SAID_BY_HWLOC_XML,
 	SAID_BY_NCCL_XML,

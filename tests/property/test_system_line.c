@@ -1,4 +1,4 @@
-/* Random synthetic lines: valid ones become valid graphs of what they say, and damaged ones are refused in one line, or
+/* Random system lines: valid ones become valid graphs of what they say, and damaged ones are refused in one line, or
  * are valid lines themselves. */
 #include <stdlib.h>
 #include <string.h>
@@ -195,5 +195,5 @@ static void test_every_gpu(void)
 	path_names_free(names, n);
 }
 
-UNIT_MAIN("synthetic lines", {"valid lines", test_valid}, {"damaged lines", test_damaged},
+UNIT_MAIN("system lines", {"valid lines", test_valid}, {"damaged lines", test_damaged},
 	{"every GPU", test_every_gpu})
