@@ -195,5 +195,4 @@ static void test_every_gpu(void)
 	path_names_free(names, n);
 }
 
-UNIT_MAIN("system lines", {"valid lines", test_valid}, {"damaged lines", test_damaged},
-	{"every GPU", test_every_gpu})
+UNIT_MAIN("system lines", {"valid lines", test_valid}, {"damaged lines", test_damaged}, {"every GPU", test_every_gpu})
