@@ -35,9 +35,10 @@ struct framework {
 	                      O2, as NVIDIA's BERT scripts set it) */
 	bool waits;        /* the host thread waits for each step's loss (train.sync_every 1) */
 	bool wraps_adapters; /* FSDP wraps both factors of each adapter by themselves (parallel.adapter_units) */
-	bool fuses_sums; /* experts' results are added up by a kernel, though the stack has none (train.expert_sums) */
-	bool borrows;    /* other software than that of the runs that fixed the stack: it is as unknown as any of the
-	                    family */
+	bool fuses_sums;     /* experts on several ranks: results are added up by a kernel, though the stack has none
+	                        (train.expert_sums) */
+	bool borrows;      /* other software than that of the runs that fixed the stack: it is as unknown as any of the
+	                      family */
 	bool ddp_overlaps; /* without ZeRO gradients are reduced during the backward pass in buckets of 25 MiB
 	                      (src/nanotron/config/config.py: ddp_bucket_cap_mb) of bf16 parameters, which torch
 	                      counts, and so 50 of the fp32 sums that its hook reduces (get_fp32_accum_hook); with

@@ -118,16 +118,16 @@ static double routing_s(const struct op *op, const struct rates *r, const struct
 		return (op->kind == OP_COMBINE_GRAD ? 2 : 1) * 2 * elements * s->mask_rows /
 		       r->product_flop_per_s[op->dtype];
 	return op->kind == OP_COMBINE && s->atomic_sums && dtype_bytes((enum dtype)op->dtype) == 2
-	               ? elements / r->parameters->gpu.atomic_flop_per_s
+	               ? elements * r->parameters->gpu.atomic_add_flop / r->vector_flop_per_s
 	               : 0;
 }
 
 static bool permutes(const struct op *op)
 {
-	return op->kind == OP_DISPATCH || op->kind == OP_COMBINE || op->kind == OP_COMBINE_GRAD || op->kind == OP_SWAP;
+	return op->kind == OP_DISPATCH || op->kind == OP_COMBINE || op->kind == OP_COMBINE_GRAD;
 }
 
-/* Rows that are looked up one by one stream more slowly. */
+/* Rows that are looked up one by one stream more slowly. A swap moves whole blocks of rows, so it does not. */
 static double memory_s(const struct op *op, const struct rates *r, const struct stack *s)
 {
 	return gpu_op_B(op, s) / r->memory_Bps / (permutes(op) ? r->parameters->gpu.permuted_share : 1);
@@ -141,7 +141,7 @@ static double compute_s(const struct op *op, const struct rates *r, const struct
 		return product_s(op, r, s);
 	if (op_is_naive_product(op))
 		return naive_s(op, r);
-	if (permutes(op) && op->kind != OP_SWAP)
+	if (permutes(op))
 		return fmax(routing_s(op, r, s), op_flop(op) / r->vector_flop_per_s);
 	if (op_class_of(op) == CLASS_SCAN) /* batched products of small matrices */
 		return op_flop(op) / r->batched_flop_per_s[op->dtype];
@@ -209,8 +209,8 @@ double gpu_op_B(const struct op *op, const struct stack *s)
 /* Returns the time of the kernels that carry an op's gradients through a bucket. */
 static double copies_s(const struct op *op, const struct rates *r, const struct stack *s)
 {
-	return s->gradient_passes * 2 * op_gradient_elements(op) * dtype_bytes((enum dtype)op->out_dtype) /
-	       r->memory_Bps;
+	const double passes = op->kind == OP_GROUPED_GEMM ? s->expert_passes : s->gradient_passes;
+	return passes * 2 * op_gradient_elements(op) * dtype_bytes((enum dtype)op->out_dtype) / r->memory_Bps;
 }
 
 double gpu_op_s(const struct op *op, const struct rates *r, const struct stack *s, enum bound *bound)

@@ -184,7 +184,8 @@ static void short_config(const struct config *c, int64_t repeats, struct config 
 	out->model.mtp_layers = 0; /* they count as nothing */
 	out->train.recompute_layers = c->train.recompute == REC_NONE ? 0 : layers;
 	out->micro_batches = 1;
-	out->stack.gradient_passes = out->stack.gradient_calls = 0; /* by strategy, replicas and micro-batches */
+	/* by strategy, replicas and micro-batches */
+	out->stack.gradient_passes = out->stack.expert_passes = out->stack.gradient_calls = 0;
 	p->strategy = STRAT_NONE;
 	p->expert_overlap = false;
 	p->pipeline = p->virtual_stages = 1;

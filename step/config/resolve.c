@@ -250,17 +250,24 @@ static bool autocasts(const struct config *c)
 	       !strategy_has(c->parallel.strategy, STRATEGY_CUTS_WEIGHTS);
 }
 
+/* Returns how many ranks of a stage hold the same part of an expert. */
+static int64_t expert_replicas(const struct parallel *p)
+{
+	return p->tensor * p->context * p->data / (p->expert * p->expert_tensor);
+}
+
 /* Returns how often PyTorch's kernels read and write a tensor beside its gathers and reductions, in each micro-batch on
  * average. DDP divides a gradient into its bucket, and copies the sum back (torch/csrc/distributed/c10d/reducer.cpp:
  * mark_variable_ready_dense, copy_bucket_to_grad); so with ZeroRedundancyOptimizer (zero1). FSDP2 copies each weight
  * out of what it gathered (torch/distributed/fsdp/_fully_shard/_fsdp_collectives.py: foreach_all_gather_copy_out); its
  * copy of gradients into what it scatters is the cast to reduce_dtype. FSDP1 gathers in place; it concatenates a unit's
  * gradients, because the weights are pieces of one tensor, and divides them (_flat_param.py: _get_unflat_views;
- * _runtime_utils.py: _div_if_needed). That is as much as two gathers. Frozen weights' copies are left out. */
-static double flat_passes(const struct config *c)
+ * _runtime_utils.py: _div_if_needed). That is as much as two gathers. Frozen weights' copies are left out, and those of
+ * weights that a single rank holds: nothing is gathered or reduced. */
+static double flat_passes(const struct config *c, int64_t replicas)
 {
 	const struct parallel *p = &c->parallel;
-	if (p->data * p->context <= 1 || !strategy_has(p->strategy, STRATEGY_REDUCES))
+	if (replicas <= 1 || !strategy_has(p->strategy, STRATEGY_REDUCES))
 		return 0;
 	if (strategy_has(p->strategy, STRATEGY_CUTS_WEIGHTS))
 		return p->reshard_after_forward ? 2 : 1;
@@ -277,17 +284,21 @@ static double flat_passes(const struct config *c)
  * partition_grads; deepspeed/runtime/comm/coalesced_collectives.py: reduce_scatter_coalesced.) */
 static void resolve_gradient_copies(struct config *c)
 {
-	const enum strategy s = c->parallel.strategy;
+	const struct parallel *p = &c->parallel;
+	const enum strategy s = p->strategy;
 	struct stack *k = &c->stack;
-	k->gradient_passes = k->gradient_calls = 0;
+	k->gradient_passes = k->expert_passes = k->gradient_calls = 0;
 	const bool every = strategy_has(s, STRATEGY_CUTS_WEIGHTS);
-	if (k->copies_flat)
-		k->gradient_passes = flat_passes(c);
+	if (k->copies_flat) {
+		k->gradient_passes = flat_passes(c, p->data * p->context);
+		k->expert_passes = flat_passes(c, expert_replicas(p));
+	}
 	if (!k->copies_gradients || !strategy_has(s, STRATEGY_CUTS_STATES))
 		return;
-	const double part = 1 / (double)c->parallel.data,
+	const double part = 1 / (double)p->data, parts = every ? 1.5 : 3.5,
 		     share = strategy_has(s, STRATEGY_CUTS_GRADIENTS) ? 1 : 1 / (double)c->micro_batches;
-	k->gradient_passes = share * (3 + (every ? 1.5 : 3.5) * part);
+	k->gradient_passes = share * (3 + parts * part);
+	k->expert_passes = share * (3 + parts / (double)expert_replicas(p));
 	k->gradient_calls = share * (1 + (every ? 1 : 2 * part));
 }
 

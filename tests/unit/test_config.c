@@ -304,6 +304,11 @@ static void test_resolve(void)
 	c = resolved(GPT2 "train: {stack: pytorch-fsdp}\nparallel: {strategy: fsdp, reshard_after_forward: false}", 4);
 	CU_ASSERT_EQUAL(c.stack.gradient_passes, 1);
 	CU_ASSERT_EQUAL(c.stack.gradient_calls, 0);
+	c = resolved("model: {preset: mixtral-8x7b}\ntrain: {stack: pytorch-fsdp}\nparallel: {expert: 2}", 4);
+	CU_ASSERT_EQUAL(c.stack.expert_passes, 2); /* two ranks hold each expert */
+	c = resolved("model: {preset: mixtral-8x7b}\ntrain: {stack: pytorch-fsdp}\nparallel: {expert: 4}", 4);
+	CU_ASSERT_EQUAL(c.stack.gradient_passes, 2);
+	CU_ASSERT_EQUAL(c.stack.expert_passes, 0); /* one does */
 	c = resolved(GPT2 "train: {stack: megatron-core, global_batch: 800, micro_batch: 1}", 8);
 	CU_ASSERT_DOUBLE_EQUAL(c.parallel.bucket_B, 80e6, 1e-3);
 	c = resolved(GPT2 "train: {stack: megatron-core, global_batch: 800, micro_batch: 1}", 100);

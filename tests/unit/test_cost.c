@@ -214,7 +214,7 @@ static void test_routed_rows(void)
 	NEAR(cost(&m, to).alone_s - KERNEL_S, (2 * rows + 2 * slots + ids) / streams_Bps);
 	const double fused_s = cost(&m, from).alone_s;
 	program.config.stack.atomic_sums = true;
-	const double atomic_s = slots / r->parameters->gpu.atomic_flop_per_s;
+	const double atomic_s = slots * r->parameters->gpu.atomic_add_flop / r->vector_flop_per_s;
 	CU_ASSERT_TRUE(atomic_s + KERNEL_S > fused_s);
 	NEAR(cost(&m, from).alone_s - KERNEL_S, atomic_s);
 	NEAR(cost(&m, to).alone_s - KERNEL_S, (2 * rows + 2 * slots + ids) / streams_Bps);

@@ -105,6 +105,12 @@ static void test_copies_gradients(void)
 	NEAR(cost(&m, norm).alone_s, plain.alone_s + 8 * 2 * 4096 / (2e12 * 0.9)); /* weight and bias */
 	NEAR(cost(&m, forward).alone_s, before.alone_s);
 	NEAR(cost(&m, forward).issue_s, before.issue_s);
+	struct op experts = weight;
+	experts.kind = OP_GROUPED_GEMM;
+	experts.gemm.groups = 2;
+	const double alone_s = cost(&m, experts).alone_s; /* a single rank holds them */
+	program.config.stack.expert_passes = 1;
+	NEAR(cost(&m, experts).alone_s, alone_s + 4 * 2 * 4096.0 * 4096 / (2e12 * 0.9));
 }
 
 /* Products of one repeated token run at a clock that less power allows; their result is written as fast as any. A

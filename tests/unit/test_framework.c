@@ -119,6 +119,12 @@ static void test_blanks(void)
 	CU_ASSERT_TRUE(f->fuses_sums);
 	f = framework_of(&known, "prime-rl, torch dispatch FSDP2, compiled");
 	CU_ASSERT_PTR_NOT_NULL_FATAL(f);
+	CU_ASSERT_TRUE(f->fuses_sums && f->loss_B == 0);
+	f = framework_of(&known, "torchtitan 2026 FSDP2, compiled");
+	CU_ASSERT_PTR_NOT_NULL_FATAL(f);
+	CU_ASSERT_TRUE(f->fuses_sums && f->loss_B == 4);
+	f = framework_of(&known, "torchtitan FSDP2, compiled");
+	CU_ASSERT_PTR_NOT_NULL_FATAL(f);
 	CU_ASSERT_FALSE(f->fuses_sums);
 	f = framework_of(&known, "prime-rl, Mega MoE FSDP2, compiled");
 	CU_ASSERT_PTR_NOT_NULL_FATAL(f);
