@@ -31,25 +31,27 @@ static const char *const stage_words[WORK_STAGES] = {
 
 /* ---- text ---- */
 
-static enum status add_row(struct table *t, const struct advice_row *r, double step_s, struct error *e)
+/* Where the plan fits the table has what a change saves, else what it adds to the step. */
+static enum status add_row(struct table *t, const struct advice_row *r, bool fits, double step_s, struct error *e)
 {
+	const double gain_s = fits ? r->saves_s : 0.0 - r->saves_s;
 	char seconds[QUANTITY_MAX], text[ADVICE_SETS * (ADVICE_TEXT + 8)] = "";
 	size_t n = 0;
 	for (size_t i = 0; i < r->n_sets; i++)
 		n += (size_t)snprintf(text + n, sizeof text - n, "%s--set %s", i ? " " : "", r->set[i]);
-	quantity_format(seconds, fabs(r->saves_s), UNIT_SECOND);
-	return table_row(t, e, "  %s|%s%s%s|%.1f %%|%d %s|%s", r->what, r->estimated ? "~" : "",
-		r->saves_s < 0 ? "-" : "", seconds, 100 * r->saves_s / step_s, (int)r->stage + 1, stage_words[r->stage],
-		text);
+	quantity_format(seconds, fabs(gain_s), UNIT_SECOND);
+	return table_row(t, e, "  %s|%s%s%s|%.1f %%|%d %s|%s", r->what, r->estimated ? "~" : "", gain_s < 0 ? "-" : "",
+		seconds, 100 * gain_s / step_s, (int)r->stage + 1, stage_words[r->stage], text);
 }
 
 static enum status rows_table(const struct advice *a, size_t from, size_t to, double step_s, struct table **out,
 	struct error *e)
 {
-	struct table *t = *out = table_create("<|saves|of the step|<tuning stage|<with");
+	struct table *t = *out = table_create(
+		a->fits ? "<|saves|of the step|<tuning stage|<with" : "<|adds|of the step|<tuning stage|<with");
 	enum status st = t ? ST_OK : error_nomem(e, "the advice");
 	for (size_t i = from; i < to && !st; i++)
-		st = add_row(t, &a->row[i], step_s, e);
+		st = add_row(t, &a->row[i], a->fits, step_s, e);
 	return st;
 }
 

@@ -159,7 +159,7 @@ enum status assumed_print(size_t n, const char *first, FILE *out, struct error *
 {
 	if (n == 0)
 		return ST_OK;
-	struct table *t = table_create("rows|<network|<first");
+	struct table *t = table_create("rows|<network|<first of them");
 	enum status st = t ? ST_OK : error_nomem(e, "the summary");
 	if (!st)
 		st = table_row(t, e, "%zu|assumed (no rate is printed), with wider intervals|%s", n, first);

@@ -88,9 +88,9 @@ Where nothing fits, single changes with which it does; and where no single one s
     > advice large.yaml
     > advice large.yaml --set model.preset=llama3-405b
     Changes that make it fit in memory, each alone, the shortest step first (28 changes tried)
-                          saves  of the step  tuning stage  with
-    --------------------------------------------------------------------------------------------------------------
-      several at once  -58.1 ms       -3.0 %  4 fit         --set parallel.strategy=fsdp --set train.micro_batch=1
+                          adds  of the step  tuning stage  with
+    -------------------------------------------------------------------------------------------------------------
+      several at once  58.1 ms        3.0 %  4 fit         --set parallel.strategy=fsdp --set train.micro_batch=1
     `stepsim plan` searches for the fastest plan that fits.
     Symptom: compute-bound. No single change makes it fit in memory (28 changes tried)
     `stepsim plan` searches for the fastest plan that fits.

@@ -201,7 +201,7 @@ A row on several hosts whose network has no rate takes the vendor's usual one: i
     {'set': 'train.launch_blocking=true parallel.prefetch=2'} assumed slower wide
     {'set': 'train.launchblocking=true'} --set train.launchblocking=true: unknown key (nearest: train.launch_blocking)
     {'set': 'a=b a=b a=b a=b a=b a=b a=b a=b a=b '} set: more than 8 keys
-    rows  network                                             first
+    rows  network                                             first of them
     -----------------------------------------------------------------------
        1  assumed (no rate is printed), with wider intervals  titan-a100-03
 
