@@ -68,10 +68,32 @@ static void end_bytes(char *shown, size_t size)
 		memcpy(shown + n, "B", 2);
 }
 
+/* Writes the words of text: "HGX" and "DGX" as "SXM", whose modules those machines have; with `formless` none of them,
+ * for a module that has no other form (H20) or is told apart by its memory (H100 of 96 GB). */
+static void write_words(const char *text, bool formless, char *out, size_t size)
+{
+	static const char *const modules[] = {"HGX", "DGX", "SXM", "OAM"};
+	size_t len = 0;
+	out[0] = '\0';
+	for (size_t n; *(text += strspn(text, " -")); text += n) {
+		const char *word = text;
+		n = strcspn(text, " -");
+		bool module = false;
+		for (size_t i = 0; i < COUNT(modules); i++)
+			module = module || strncasecmp(word, modules[i], strlen(modules[i])) == 0;
+		if (module && formless)
+			continue;
+		const bool machine = module && strncasecmp(word + 1, "GX", 2) == 0;
+		const char *said = machine ? "SXM" : word, *gap = len ? " " : "";
+		const int wrote = snprintf(out + len, size - len, "%s%.*s", gap, machine ? 3 : (int)n, said);
+		len += len + (size_t)wrote < size ? (size_t)wrote : 0;
+	}
+}
+
 static enum status gpu_words(const char *gpu, const char *variant, const char *intra, char id[DEVICE_ID],
 	struct error *e)
 {
-	char plain[96], shown[2][160] = {"", ""};
+	char plain[96], written[160], shown[4][160] = {"", "", "", ""};
 	enum status st = ST_OK;
 	for (size_t i = 0; i < COUNT(gpus); i++)
 		if (strcmp(gpu, gpus[i][0]) == 0 && strncmp(variant, gpus[i][1], strlen(gpus[i][1])) == 0) {
@@ -84,6 +106,9 @@ static enum status gpu_words(const char *gpu, const char *variant, const char *i
 		snprintf(shown[1], sizeof shown[1], "%s", gpu);
 	else if (!strstr(shown[0], "SXM") && !strstr(shown[0], "PCIe"))
 		snprintf(shown[1], sizeof shown[1], "%s %s %s", gpu, form_of(intra), plain);
+	snprintf(written, sizeof written, "%s", shown[0]);
+	write_words(written, false, shown[2], sizeof shown[2]);
+	write_words(written, true, shown[3], sizeof shown[3]);
 	for (size_t i = 0; i < COUNT(shown); i++)
 		end_bytes(shown[i], sizeof shown[i]);
 	for (size_t i = 0; i < COUNT(shown) && !st && !id[0]; i++)

@@ -113,7 +113,7 @@ Cells are read as people write them, numbers and words. What is no number is the
     > python3 - <<'END'
     > import csv, json, subprocess
     > rows = list(csv.DictReader(open("t.csv")))
-    > same = [{"seq_len": "8K"}, {"seq_len": " 8,192 "}, {"n_gpus": "64 GPUs"}, {"tp": "-"}, {"pp": "none"}, {"vp": "n/a"}, {"step_time_s": "24749.2 ms"}, {"tokens_per_s": "~21.2k", "step_time_s": "N/A"}, {"micro_batch_seqs": "?"}, {"tied_emb": "FALSE"}, {"adapter": "none"}, {"sharding": "ZeRO-3"}, {"dtype": "BF16 mixed precision"}, {"attention": "PyTorch SDPA"}, {"act_ckpt": "Full AC"}, {"gpu": "A100-80GB"}, {"gpu_variant": "80G"}, {"interconnect_intra": "nvlink"}]
+    > same = [{"seq_len": "8K"}, {"seq_len": " 8,192 "}, {"n_gpus": "64 GPUs"}, {"tp": "-"}, {"pp": "none"}, {"vp": "n/a"}, {"step_time_s": "24749.2 ms"}, {"tokens_per_s": "~21.2k", "step_time_s": "N/A"}, {"micro_batch_seqs": "?"}, {"tied_emb": "FALSE"}, {"adapter": "none"}, {"sharding": "ZeRO-3"}, {"dtype": "BF16 mixed precision"}, {"attention": "PyTorch SDPA"}, {"act_ckpt": "Full AC"}, {"gpu": "A100-80GB"}, {"gpu": "DGX A100"}, {"gpu_variant": "HGX 80GB"}, {"gpu_variant": "80G"}, {"interconnect_intra": "nvlink"}]
     > rows += [dict(rows[0], **x) for x in same]
     > other = [{"n_gpus": "many"}, {"global_batch_seqs": "6 4"}, {"global_batch_seqs": "64.5"}, {"seq_len": "8M"}, {"mem_gb": "40 GiB"}, {"n_gpus": "-64"}, {"global_batch_seqs": "1,02"}]
     > rows += [dict(rows[0], **x) for x in other]
@@ -127,7 +127,7 @@ Cells are read as people write them, numbers and words. What is no number is the
     > for r in results[len(same) + 1:]:
     >     print(r["reason"])
     > END
-    18 True
+    20 True
     n_gpus: 'many' is no number (accepted: a whole number, 1024 or 1,024)
     global_batch_seqs: '6 4' is no number (accepted: a whole number, 1024 or 1,024)
     global_batch_seqs: '64.5' is no number (accepted: a whole number, 1024 or 1,024)
