@@ -196,6 +196,11 @@ def build(torch, m):
             )
             self.register_buffer("cos", angles.cos(), persistent=False)
             self.register_buffer("sin", angles.sin(), persistent=False)
+            # As GPT-2 begins. With PyTorch's N(0, 1) for embeddings, which are the head's weights, too, all but a few
+            # probabilities vanish: gradients become denormal, and products with these took up to six times as long.
+            for p in self.parameters():
+                if p.dim() > 1:
+                    nn.init.normal_(p, std=0.02)
 
         def forward(self, tokens, targets):
             x = self.embed(tokens)

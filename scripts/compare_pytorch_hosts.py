@@ -6,21 +6,23 @@
             [--buckets 1,4,16,64] [--steps 5] [--python /usr/bin/python3] [--keep] [--docs]
 
 It is started on the first of the hosts, which mpirun reaches; --out is a folder that all of them see, and so is the
-Python. Each rank has the model of compare_pytorch.py and one thread a core; all is timed in three rounds, so that what
-drifts meets each bucket alike. Profiles are written: stepsim's own; one with PyTorch's products; one with all of
-PyTorch's times on a rank without peers: products, the rest of forward and backward, and the optimizer; one with gloo's
-collectives, too, alone and beside products. Where PyTorch has fully_shard (2.6 and later; Debian's is 1.13), FSDP's
-step is compared, too: its units are the blocks. Over gloo it waits for each collective, so that it is stepsim's fsdp
-with prefetch 0; its copies are measured on a rank without peers.
+Python. Each rank has the model of compare_pytorch.py and one thread a core; all is timed in many short rounds, so that
+what drifts meets calibration and each bucket alike. Profiles are written: stepsim's own; one with PyTorch's products;
+one with all of PyTorch's times on a rank without peers: products, the rest of forward and backward, and the optimizer;
+one with gloo's collectives, too, alone and beside products. Where PyTorch has fully_shard (2.6 and later; Debian's is
+1.13), FSDP's step is compared, too: its units are the blocks. Over gloo it waits for each collective, so that it is
+stepsim's fsdp with prefetch 0; its copies are measured on a rank without peers.
 --docs writes the tables of docs/clusters.md. Exit codes: 0 done; 1 no PyTorch, or a failed run; 2 a wrong config; 3 a
 goal is missed.
 """
 
 import argparse
+import itertools
 import json
 import math
 import os
 import re
+import resource
 import shutil
 import statistics
 import subprocess
@@ -32,11 +34,15 @@ import compare_pytorch as single
 
 HERE = os.path.abspath(__file__)
 GOALS = {"PyTorch's step, worst": 10, "best bucket, stepsim": 5, "best bucket, PyTorch": 5}
-WARMUP = 2
-GLOO_B = [1 << 16, 1 << 18, 1 << 20, 1 << 22, 1 << 24]  # bytes of the full buffer
+WARMUP = 1
+GLOO_B = [1 << 16, 1 << 18, 1 << 20, 1 << 22, 1 << 24, 1 << 26]  # bytes of the full buffer
 FSDP = ["parallel.strategy=fsdp"]
-BESIDE_B, BESIDE_TIMES = [1 << 20, 1 << 24], 9
-ROUNDS = 3  # of all measurements: what drifts meets each of them, and the median leaves out a disturbed round
+# By size, how many all-reduces are under way beside products. DDP's buckets queue, and gloo's two threads (the default
+# of PyTorch's ProcessGroupGloo) fill each other's waits: one at a time would wait for its turn at each message.
+BESIDE = {1 << 20: 8, 1 << 24: 2}
+ROUNDS, OWN_ROUNDS = 9, 3  # of PyTorch's measurements, and of stepsim's steps, which start a job each
+# malloc keeps what a step frees, as stepsim's does. Else FSDP clears 7,000 to 23,000 pages anew each step, by chance.
+KEEP = ["MALLOC_TRIM_THRESHOLD_=1073741824", "MALLOC_MMAP_THRESHOLD_=33554432"]
 WAITS = [*FSDP, "parallel.prefetch=0"]
 
 
@@ -53,7 +59,7 @@ def typical(times):
 
 
 def typical_of(times):
-    return statistics.median(times[-WARMUP:])
+    return statistics.median(times[-2:])
 
 
 def timed(work, times):
@@ -117,17 +123,22 @@ def collectives(torch, dist, ranks, names, steps):
 
 
 def beside(torch, dist, shape):
-    """By size in BESIDE_B: seconds of gloo's all-reduce alone, and beside products; what these lose to it."""
+    """By size in BESIDE: seconds of one of gloo's all-reduces alone, and beside products; what these lose to it."""
     (rows, cols, inner), _ = shape
     x, w = torch.randn(rows, inner), torch.randn(inner, cols)
     found = []
-    for size in BESIDE_B:
-        full, alone, longer, lost, each = torch.zeros(size // 4), [], [], [], []
-        for _ in range(WARMUP + BESIDE_TIMES):
+    for size, count in BESIDE.items():
+        full, alone, longer, lost, each = [torch.zeros(size // 4) for _ in range(count)], [], [], [], []
+
+        def begin_all():
+            return [dist.all_reduce(x, async_op=True) for x in full]
+
+        for _ in range(WARMUP + 1):
             dist.barrier()
-            timed(lambda: dist.all_reduce(full), alone)
+            timed(lambda: [work.wait() for work in begin_all()], alone)
             timed(lambda: x @ w, each)
-            n = max(2, int(3 * typical_of(alone) / typical_of(each)))
+            timed(lambda: x @ w, each)
+            n = max(2, int(2 * typical_of(alone) / typical_of(each)))
             dist.barrier()
             begin = time.perf_counter()
             for _ in range(n):
@@ -135,15 +146,16 @@ def beside(torch, dist, shape):
             products_s = time.perf_counter() - begin
             dist.barrier()
             begin = time.perf_counter()
-            work, ended = dist.all_reduce(full, async_op=True), None
+            works, ended = begin_all(), None
             for _ in range(n):
                 x @ w
-                if ended is None and work.is_completed():
+                if ended is None and all(work.is_completed() for work in works):
                     ended = time.perf_counter()
             lost.append(time.perf_counter() - begin - products_s)
-            work.wait()
+            for work in works:
+                work.wait()
             longer.append((ended or time.perf_counter()) - begin)
-        found.append([typical(v) for v in (alone, longer, lost)])
+        found.append([typical(v) / count for v in (alone, longer, lost)])
     return found
 
 
@@ -174,13 +186,30 @@ def training(torch, dist, run, model, batch, micro, steps):
     return times
 
 
-def in_rounds(work):
-    """Results of each piece of work in ROUNDS rounds, every second one in the opposite order."""
-    found = {name: [] for name in work}
-    for k in range(ROUNDS):
+def core_times():
+    """Seconds that this process's cores were busy (interrupts serve the ranks), that the hypervisor took of them, and
+    that this process used: since each began."""
+    cores, busy, stolen = {f"cpu{k}" for k in os.sched_getaffinity(0)}, 0, 0
+    with open("/proc/stat") as f:
+        for words in map(str.split, f):
+            if words[0] in cores:
+                user, nice, system, _, _, _, _, steal = map(int, words[1:9])
+                busy, stolen = busy + user + nice + system, stolen + steal
+    tick, own = os.sysconf("SC_CLK_TCK"), resource.getrusage(resource.RUSAGE_SELF)
+    return [busy / tick, stolen / tick, own.ru_utime + own.ru_stime, time.perf_counter() * len(cores)]
+
+
+def in_rounds(work, rounds):
+    """Results of each piece of work in so many rounds, every second one in the opposite order; and the shares of its
+    cores' time that other processes took, and the hypervisor."""
+    found, lost = {name: [] for name in work}, {name: [] for name in work}
+    for k in range(rounds):
         for name in list(work)[:: -1 if k % 2 else 1]:
+            begun = core_times()
             found[name].append(work[name]())
-    return found
+            busy, stolen, own, whole = (b - a for a, b in zip(begun, core_times()))
+            lost[name].append([max(0, busy - own) / whole, stolen / whole])
+    return found, lost
 
 
 def run_rank(path):
@@ -234,7 +263,7 @@ def run_rank(path):
         model = single.build(torch, m)
         runs[bucket] = ddp(model, bucket_cap_mb=bucket)
         work[bucket] = parts(runs[bucket], model)
-    rounds = in_rounds(work)
+    rounds, lost = in_rounds(work, ROUNDS)
     times = {name: slowest(middle(x)) for name, x in rounds.items()}
     found = {"version": torch.__version__, "threads": torch.get_num_threads(), "ranks": ranks, "buckets": {}}
     found |= {name: times[name] for name in ("products", "alone", "beside")}
@@ -248,11 +277,13 @@ def run_rank(path):
         comm, hidden = (log.get(f"avg_backward_{k}_time", 0) for k in ("comm", "compute_comm_overlap"))
         found["buckets"][str(bucket)] = {"step_s": times[bucket][3], "comm_s": comm / 1e9, "hidden_s": hidden / 1e9}
     found["rounds"] = {str(name): x for name, x in rounds.items()}
+    found["lost"] = {str(name): [slowest(x) for x in shares] for name, shares in lost.items()}
     if rank == 0:
         with open(job["result"], "w") as f:
             json.dump(found, f, indent=1)
     dist.barrier()
-    dist.destroy_process_group()
+    time.sleep(1)  # until all have heard of it
+    os._exit(0)  # destroy_process_group() may end with "terminate called without an active exception" (PyTorch 2.8)
 
 
 # ---- stepsim ----
@@ -296,7 +327,7 @@ def between(theirs):
     """A profile's entries of what gloo's all-reduce and products cost each other, as stepsim's calibration has them:
     beside = alone + turn x messages + c x bytes that come or go. Threads of gloo sleep while they wait."""
     n = theirs["ranks"]
-    moved_B = [4 * (n - 1) / n * size for size in BESIDE_B]
+    moved_B = [4 * (n - 1) / n * size for size in BESIDE]
     (a, b), messages = [longer - alone for alone, longer, _ in theirs["beside"]], 2 * (n - 1)
     per_B = max(0, b - max(0, a)) / (moved_B[1] - moved_B[0])
     return {
@@ -367,13 +398,24 @@ def step_s(config, pairs):
     return single.stepsim(["predict", config, *single.sets(pairs)])["prediction"]["step_time_s"]
 
 
-def executed(a, name, pairs):
-    """Predicted and measured seconds of stepsim's own step."""
-    run = f"{a.out}/stepsim.{name}.json"
-    if not a.keep or not os.path.exists(run):
-        words = [*a.set, *pairs, f"cluster.profile={a.out}/profile.yaml", f"run.steps={a.steps}"]
-        mpirun(a.hosts, [single.STEPSIM, a.config, "-q", "--json", run, *single.sets(words)])
-    return [load(run)[k]["step_time_s"] for k in ("prediction", "measurement")]
+def executed(a, plans):
+    """Predicted and measured seconds of stepsim's own step, by name; `plans`: the keys of each."""
+
+    def runs(name, pairs):
+        numbers = itertools.count()
+
+        def run():
+            path = f"{a.out}/stepsim.{name}.{next(numbers)}.json"
+            if not a.keep or not os.path.exists(path):
+                more = [f"cluster.profile={a.out}/profile.yaml", f"run.steps={-(-a.steps // OWN_ROUNDS)}"]
+                mpirun(a.hosts, [single.STEPSIM, a.config, "-q", "--json", path, *single.sets([*a.set, *pairs, *more])])
+            found = load(path)
+            return [found[k]["step_time_s"] for k in ("prediction", "measurement")]
+
+        return run
+
+    rounds, _ = in_rounds({name: runs(name, pairs) for name, pairs in plans.items()}, OWN_ROUNDS)
+    return {name: middle(x) for name, x in rounds.items()}
 
 
 def write_profiles(a, mine, theirs):
@@ -392,9 +434,9 @@ def write_profiles(a, mine, theirs):
 
 
 def row(a, name, ours, theirs_as, profiles, measured_s):
-    """`ours`: the keys of stepsim's step; `theirs_as`: those that PyTorch's is predicted with."""
+    """`ours`: stepsim's step, predicted and measured; `theirs_as`: the keys that PyTorch's is predicted with."""
     predicted = [step_s(a.config, [*a.set, *theirs_as, f"cluster.profile={a.out}/{p}.yaml"]) for p in profiles]
-    return {"name": name, "stepsim": executed(a, name, ours), "pytorch": [*predicted, measured_s]}
+    return {"name": name, "stepsim": ours, "pytorch": [*predicted, measured_s]}
 
 
 def compare(a):
@@ -410,19 +452,20 @@ def compare(a):
     with open(f"{a.out}/job.json", "w") as f:
         json.dump(job, f)
     if not a.keep or not os.path.exists(result):
-        mpirun(a.hosts, [a.python, HERE, "--rank", f"{a.out}/job.json"])
+        mpirun(a.hosts, ["env", *KEEP, a.python, HERE, "--rank", f"{a.out}/job.json"])
     theirs = load(result)
     write_profiles(a, mine, theirs)
-    rows = []
+    plans = {str(b): [f"parallel.bucket_mb={b}"] for b in a.buckets} | ({"fsdp": FSDP} if "sharded" in theirs else {})
+    ours, rows = executed(a, plans), []
     for b in a.buckets:
-        bucket = [f"parallel.bucket_mb={b}"]
+        bucket = plans[str(b)]
         first = [f"parallel.first_bucket_mb={theirs['first_mb'] or b}"]
         found = theirs["buckets"][str(b)]
-        rows.append(row(a, str(b), bucket, [*bucket, *first], ("products", "all", "gloo"), found["step_s"]))
+        rows.append(row(a, str(b), ours[str(b)], [*bucket, *first], ("products", "all", "gloo"), found["step_s"]))
         rows[-1] |= {"bucket_mb": b, "hidden": found}
     sharded = []
     if "sharded" in theirs:
-        sharded = [row(a, "fsdp", FSDP, WAITS, ("products", "gloo", "sharded"), theirs["sharded"]["step_s"])]
+        sharded = [row(a, "fsdp", ours["fsdp"], WAITS, ("products", "gloo", "sharded"), theirs["sharded"]["step_s"])]
     code = report(rows, sharded, theirs, a.out)
     if a.docs:
         bench_testbed.write_page(os.path.basename(HERE), page(rows, sharded, theirs))
@@ -459,6 +502,8 @@ def report(rows, sharded, theirs, folder):
         choice, behind = best_error(predicted, measured)
         found[f"best bucket, {name}"] = behind
         print(f"best bucket, {name}: {choice} MiB is predicted; its measured step is {behind:.1f} % above the best")
+    others, stolen = (100 * max(x[k] for shares in theirs["lost"].values() for x in shares) for k in (0, 1))
+    print(f"at worst, other processes took {others:.0f} % of a rank's cores, the hypervisor {stolen:.0f} %")
     print(f"\n{'error':<28}{'found':>8}{'goal':>8}")
     for name, goal in GOALS.items():
         print(f"{name:<28}{found[name]:>7.1f}%{goal:>7}%")
