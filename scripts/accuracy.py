@@ -258,7 +258,7 @@ Too fast: the prediction is shorter than the measurement. The links say why, as 
 | --- | --- |
 | adapters of 7B and 13B in fp8 (NeMo 24.07) | 14 to 23 %% too slow |
 | models of 124 to 300 M parameters | 8 to 64 %% too fast |
-| Hugging Face's models under a padding mask | 17 to 72 %% too fast |
+| Hugging Face's adapters under a padding mask | 23 to 53 %% too fast |
 | torchao's fp8 training with a scale a row | 13 %% too fast on H100, 8 %% on MI300X |
 | Transformer Engine alone, without Megatron | 15 %% too fast on H100, 33 to 43 %% on MI300X |
 | lightning-thunder and its torch.compile runs with FSDP2 | 8 to 14 %% too slow |
@@ -364,7 +364,7 @@ choices were made with their errors in view:
 | | kernels that order their rows and add them up; MaxText's masks |
 | rows | 71 that their authors' files describe otherwise; layers of LiBai's stages |
 | | cuDNN's attention in TRL's runs; windows for packed documents (prime-rl, torchtune) |
-| all | attention under a padding mask; words of software |
+| all | attention under a mask; words of software |
 
 The same runs fix four widths of intervals (`scripts/widths.py`), so `inside` is no blind figure.
 Each source has one vote:

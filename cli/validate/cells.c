@@ -182,6 +182,7 @@ static const struct word attentions[] = {
 	WORD("sdpa", "flash"),
 	WORD("PyTorch SDPA", "flash"),
 	WORD("torch SDPA", "flash"),
+	WITH("masked SDPA", "flash", "attention_kernel: masked"),
 	WORD("scaled dot product attention", "flash"),
 	WORD("F.scaled_dot_product_attention", "flash"),
 	WORD("fa", "flash"),

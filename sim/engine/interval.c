@@ -51,7 +51,8 @@ static void unseen_parts(const struct parameters *k, const struct config *c, con
 /* Returns the half-width of a GPU's own rates. The kernels of the fits were NVIDIA's. */
 static double gpu_part(const struct parameters *k, const struct device_spec *d, enum attention_kernel kernel)
 {
-	if (d->attention_share[kernel][0] > 0 && d->step_sources > 0)
+	const int timed = kernel == KERNEL_MASKED ? KERNEL_FA2 : (int)kernel;
+	if (d->attention_share[timed][0] > 0 && d->step_sources > 0)
 		return 0;
 	return d->compute_capability > 0 || d->step_sources > 0 ? k->interval.unknown_gpu : k->interval.unknown_maker;
 }

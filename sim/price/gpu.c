@@ -95,6 +95,8 @@ static double flash_s(const struct op *op, const struct rates *r, const struct s
 {
 	bool backward = op->kind == OP_ATTENTION_GRAD || op->kind == OP_ATTENTION_PART_GRAD;
 	double rate = r->matrix_flop_per_s[op->dtype] * r->attention_share[s->attention_kernel][backward];
+	if (s->attention_kernel == KERNEL_MASKED)
+		return op_flop(op) * (double)op->attn.seq * (double)op_keys(op) / op_pairs(op) / rate;
 	double diagonal_tiles = 1 + op_masked_ends(op) * (r->device.tiles.attention - 1) / 2 / op_pairs(op);
 	return op_flop(op) * fmin(diagonal_tiles, 2) / rate;
 }

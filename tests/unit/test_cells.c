@@ -53,6 +53,7 @@ static void test_words(void)
 		{"attention", "flash (cuDNN/TE)", "flash", "-"},
 		{"attention", "naive (fused softmax)", "naive", "-"},
 		{"attention", "SDPA", "flash", "-"},
+		{"attention", "masked SDPA", "flash", "attention_kernel: masked"},
 		{"attention", "cuDNN", "flash", "attention_kernel: fa3"},
 		{"attention", "eager", "naive", "-"},
 		{"act_ckpt", "", "-", "-"},
@@ -102,7 +103,7 @@ static void test_unknown(void)
 {
 	static const char *const cells[][3] = {{"sharding", "zero++", "zero"}, {"dtype", "bf16+fp8", "bf16"},
 		{"dtype", "int8", "known: bf16"}, {"optimizer", "Shampoo", "known: adam"},
-		{"attention", "ring", "known: flash, flash1, flash2, flash3, naive"},
+		{"attention", "ring", "known: flash, flash1, flash2, flash3, masked SDPA, naive"},
 		{"act_ckpt", "1/2", "known: none"}};
 	for (size_t i = 0; i < COUNT(cells); i++) {
 		struct meaning m;

@@ -68,6 +68,28 @@ static void test_roofline(void)
 	CU_ASSERT_EQUAL(cost(&m, gemm(DT_BF16, 64, 64, 64)).bound, BOUND_LATENCY); /* shorter than its launch */
 }
 
+/* Under a mask all pairs are computed, at a share of the rate of FlashAttention-2. */
+static void test_masked_attention(void)
+{
+	mesh(1, 1);
+	struct machine m = gpu();
+	struct op forward = {.kind = OP_ATTENTION,
+		.dtype = DT_BF16,
+		.out_dtype = DT_BF16,
+		.flags = OP_CAUSAL,
+		.attn = {4, 32, 32, 4096, 128}};
+	m.device.attention_share[KERNEL_FA2][0] = 0.5;
+	m.device.attention_share[KERNEL_FA2][1] = 0.4;
+	program.config.stack.attention_kernel = KERNEL_MASKED;
+	const double product = 2 * 4.0 * 32 * 4096 * 4096 * 128, peak = m.device.matrix_flop_per_s[DT_BF16];
+	NEAR(cost(&m, forward).alone_s, KERNEL_S + 2 * product / (peak * 0.5 * 0.37));
+	forward.kind = OP_ATTENTION_GRAD;
+	NEAR(cost(&m, forward).alone_s, KERNEL_S + 5 * product / (peak * 0.4 * 0.385));
+	forward.flags = 0;
+	NEAR(cost(&m, forward).alone_s, KERNEL_S + 5 * product / (peak * 0.4 * 0.385));
+	program.config.stack = stack_default();
+}
+
 /* Counted operators have their kernels' bytes in place of elementwise_passes. */
 static void test_operators(void)
 {
@@ -452,7 +474,8 @@ static void test_gpu_profile(void)
 }
 
 UNIT_MAIN("cost", {"grouped products", test_grouped_products}, {"rows on their way to experts", test_routed_rows},
-	{"roofline", test_roofline}, {"counted operators", test_operators}, {"images by channels", test_memory_format},
+	{"roofline", test_roofline}, {"attention under a mask", test_masked_attention},
+	{"counted operators", test_operators}, {"images by channels", test_memory_format},
 	{"shapes of products", test_shapes_of_products}, {"a share of one format", test_share_of_a_format},
 	{"a format that the device does not support", test_unsupported_format}, {"copies", test_copies},
 	{"a profile's fit", test_fit}, {"a profile's curve", test_curve},

@@ -20,7 +20,7 @@ static struct machine machine(void)
 {
 	struct machine m = {.parameters = k, .device.step_sources = 1};
 	strcpy(m.device.id, "h100-sxm");
-	for (size_t i = 0; i < KERNEL_COUNT; i++)
+	for (size_t i = 0; i < DEVICE_KERNELS; i++)
 		m.device.attention_share[i][0] = 0.5;
 	return m;
 }
