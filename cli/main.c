@@ -55,8 +55,7 @@ static const struct command commands[] = {
 		"compare one workload on several systems, each with its best plan: time, memory, energy, money",
 		TAKES_ALWAYS | TAKES_STARTER | TAKES_COMPARE, 1, CONFIG, cmd_compare},
 	{"plan", "CONFIG.yaml",
-		"search the parallel plans that fit in memory, best first; --set holds a key, the file's plan is "
-		"the start",
+		"search the parallel plans that fit in memory, best first; keys given by --set stay fixed",
 		TAKES_ALWAYS | TAKES_STARTER | TAKES_PLAN, 1, CONFIG, cmd_plan},
 	{"overlap", "TRACE... [CONFIG.yaml]",
 		"report compute, communication and overlap in traces of a real run (PyTorch profiler, Nsight "

@@ -34,8 +34,7 @@
                compare one workload on several systems, each with its best plan: time, memory, energy,
                  money
            stepsim plan CONFIG.yaml [options]
-               search the parallel plans that fit in memory, best first; --set holds a key, the file's
-                 plan is the start
+               search the parallel plans that fit in memory, best first; keys given by --set stay fixed
            stepsim overlap TRACE... [CONFIG.yaml] [options]
                report compute, communication and overlap in traces of a real run (PyTorch profiler,
                  Nsight Systems SQLite)
