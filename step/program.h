@@ -195,6 +195,8 @@ struct program {
 enum status program_build(const struct config *c, struct program **out, struct error *e);
 /* The same of the first and the last stage alone: the roles between are empty. */
 enum status program_build_ends(const struct config *c, struct program **out, struct error *e);
+/* Builds the stages that program_build_ends has left out. */
+enum status program_build_between(struct program *p, struct error *e);
 /* The same without ops: parameters and buckets alone, with the buffers that keep them from step to step. The whole
  * program's peak is no smaller than these. */
 enum status program_build_stored(const struct config *c, struct program **out, struct error *e);

@@ -192,14 +192,16 @@ static int64_t cost_ops(const struct advisor *v, const struct trial *t)
 			 (double)fold_simulated(&v->a->program->config));
 }
 
+/* A trial that does not fit has no row, and its step is of no interest. */
 static void predict_trial(const struct advisor *v, struct trial *t)
 {
 	struct result *r = malloc(sizeof *r);
-	enum status st = r ? fold_result(t->config, v->a->machine, r, &t->error) : error_nomem(&t->error, "advice");
+	enum status st = r ? fold_result_fitting(t->config, v->a->machine, r, &t->error)
+	                   : error_nomem(&t->error, "advice");
 	t->known = !st;
 	t->fits = !st && r->memory.fits;
 	t->row.estimated = false;
-	if (!st) {
+	if (t->fits) {
 		t->row.step_s = r->time.step_s;
 		t->row.memory_B = r->memory.total_B;
 	}

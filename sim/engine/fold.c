@@ -18,7 +18,9 @@ struct short_step {
 	struct sums sums;
 };
 
-static enum status short_step_build(const struct config *c, int64_t micro_batches, struct short_step **out,
+/* build: program_build or program_build_ends. */
+static enum status short_step_build(const struct config *c, int64_t micro_batches,
+	enum status (*build)(const struct config *c, struct program **out, struct error *e), struct short_step **out,
 	struct error *e)
 {
 	struct short_step *x = *out = calloc(1, sizeof *x);
@@ -26,7 +28,7 @@ static enum status short_step_build(const struct config *c, int64_t micro_batche
 		return error_nomem(e, "a prediction");
 	x->config = *c;
 	x->config.micro_batches = micro_batches;
-	return program_build(&x->config, &x->program, e);
+	return build(&x->config, &x->program, e);
 }
 
 static void short_step_destroy(struct short_step *x)
@@ -155,9 +157,10 @@ static enum status fold(const struct config *c, const struct machine *m, bool fi
 	struct short_step *shorter = NULL, *longer = NULL;
 	enum status st = fold_check(c, e);
 	if (!st)
-		st = short_step_build(c, lengths.longer > 0 ? lengths.longer : c->micro_batches, &longer, e);
+		st = short_step_build(c, lengths.longer > 0 ? lengths.longer : c->micro_batches, program_build, &longer,
+			e);
 	if (!st && lengths.longer > 0)
-		st = short_step_build(c, lengths.shorter, &shorter, e);
+		st = short_step_build(c, lengths.shorter, program_build, &shorter, e);
 	if (!st && fitting)
 		st = find_memory(c, &rates, lengths, shorter, longer, out, e);
 	if (st || (fitting && !out->memory.fits))
@@ -244,5 +247,30 @@ enum status fold_result(const struct config *c, const struct machine *m, struct 
 	enum status st = fold_step(c, m, &program, out, &timeline, e);
 	timeline_free(&timeline);
 	program_destroy(program);
+	return st;
+}
+
+/* Fills out->memory from a whole step, as far as it is built. */
+static enum status find_whole_memory(struct short_step *x, const struct rates *rates, struct result *out,
+	struct error *e)
+{
+	sums_free(&x->sums);
+	return find_memory(&x->config, rates, (struct fold_lengths){0, 0}, NULL, x, out, e);
+}
+
+enum status fold_result_fitting(const struct config *c, const struct machine *m, struct result *out, struct error *e)
+{
+	const struct rates rates = rates_of(m);
+	struct short_step *x = NULL;
+	if (fold_simulated(c) < c->micro_batches)
+		return fold(c, m, true, NULL, out, e);
+	enum status st = fold_check(c, e);
+	if (!st && !(st = short_step_build(c, c->micro_batches, program_build_ends, &x, e)))
+		st = find_whole_memory(x, &rates, out, e);
+	if (!st && out->memory.fits && x->program->n_roles > 2 && !(st = program_build_between(x->program, e)))
+		st = find_whole_memory(x, &rates, out, e);
+	if (!st && out->memory.fits && !(st = simulation_run(x->program, &rates, &x->simulation, e)))
+		st = simulation_result(&x->simulation, &x->sums, out, e);
+	short_step_destroy(x);
 	return st;
 }

@@ -33,6 +33,9 @@ enum status fold_step(const struct config *c, const struct machine *m, struct pr
 
 /* Fills the result alone. */
 enum status fold_result(const struct config *c, const struct machine *m, struct result *out, struct error *e);
+/* The same, but a plan that does not fit in memory is not simulated: only `memory` is filled. It may then be of the
+ * first and the last stage alone, where these do not fit. No warnings tell of a long step. */
+enum status fold_result_fitting(const struct config *c, const struct machine *m, struct result *out, struct error *e);
 
 /* Fills the folded prediction of a resolved config. Fails with ST_INPUT as fold_check does. */
 enum status fold_predict(const struct config *c, const struct machine *m, struct result *out, struct error *e);

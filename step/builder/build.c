@@ -433,9 +433,20 @@ static enum status build_role(struct program *p, int64_t stage, void (*build)(st
 	return b.st;
 }
 
-/* between: the stages between the first and the last are built, too. */
-static enum status build_roles(const struct config *c, void (*build)(struct builder *), bool between,
-	struct program **out, struct error *e)
+/* Builds the first and the last stage (ends), those between, or all. */
+static enum status build_roles(struct program *p, void (*build)(struct builder *), bool ends, bool between,
+	struct error *e)
+{
+	enum status st = ST_OK;
+	for (size_t i = 0; i < p->n_roles && !st; i++)
+		if (i == 0 || i == p->n_roles - 1 ? ends : between)
+			st = build_role(p, (int64_t)i, build, e);
+	return st;
+}
+
+/* Creates a program and builds its ends; also the stages between where `between`. */
+static enum status create(const struct config *c, void (*build)(struct builder *), bool between, struct program **out,
+	struct error *e)
 {
 	int64_t stages = c->parallel.pipeline;
 	struct program *p = calloc(1, sizeof *p);
@@ -448,10 +459,7 @@ static enum status build_roles(const struct config *c, void (*build)(struct buil
 	p->mesh = mesh_of(c);
 	p->n_roles = (size_t)stages;
 	p->loss_scale = 1.0 / ((double)c->train.global_batch * (double)model_targets(&c->model));
-	enum status st = ST_OK;
-	for (int64_t i = 0; i < stages && !st; i++)
-		if (between || i == 0 || i == stages - 1)
-			st = build_role(p, i, build, e);
+	enum status st = build_roles(p, build, true, between, e);
 	if (st) {
 		program_destroy(p);
 		return st;
@@ -462,17 +470,22 @@ static enum status build_roles(const struct config *c, void (*build)(struct buil
 
 enum status program_build(const struct config *c, struct program **out, struct error *e)
 {
-	return build_roles(c, build_step, true, out, e);
+	return create(c, build_step, true, out, e);
 }
 
 enum status program_build_ends(const struct config *c, struct program **out, struct error *e)
 {
-	return build_roles(c, build_step, false, out, e);
+	return create(c, build_step, false, out, e);
+}
+
+enum status program_build_between(struct program *p, struct error *e)
+{
+	return build_roles(p, build_step, false, true, e);
 }
 
 enum status program_build_stored(const struct config *c, struct program **out, struct error *e)
 {
-	return build_roles(c, build_buckets, true, out, e);
+	return create(c, build_buckets, true, out, e);
 }
 
 void program_destroy(struct program *p)

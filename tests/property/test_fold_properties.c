@@ -146,6 +146,23 @@ static bool agree(const struct result *folded, const struct result *full)
 	return same;
 }
 
+/* A prediction that begins with memory agrees on what fits, and on the step of what does. `refused`: the plan needs 1 %
+ * more than there is. */
+static void check_fitting(const struct config *c, struct machine m, const struct result *full, bool refused)
+{
+	struct result fitting = {0};
+	struct error e = {0};
+	if (refused)
+		m.device.mem_B = full->memory.total_B - full->memory.total_B / 100;
+	CU_ASSERT_EQUAL_FATAL(fold_result_fitting(c, &m, &fitting, &e), ST_OK);
+	CU_ASSERT_EQUAL(fitting.memory.fits, full->memory.total_B <= m.device.mem_B);
+	CU_ASSERT_TRUE(fitting.memory.total_B <= full->memory.total_B);
+	if (!fitting.memory.fits)
+		return;
+	CU_ASSERT_EQUAL(fitting.memory.total_B, full->memory.total_B);
+	CU_ASSERT_TRUE(fold_simulated(c) < c->micro_batches || fitting.time.step_s == full->time.step_s);
+}
+
 static void test_realistic(void)
 {
 	int differ = 0, counted = 0;
@@ -166,6 +183,7 @@ static void test_realistic(void)
 			CU_FAIL("a plan that cannot be predicted");
 		} else {
 			const bool good = agree(&folded, &full);
+			check_fitting(&c, m, &full, i % 2 == 1);
 			const struct result_memory *mem = &folded.memory;
 			counted += fold_blocks(&c) < (double)(c.model.layers * c.micro_batches);
 			differ += !good;
