@@ -30,7 +30,8 @@ static enum status check_keys(const struct config *c, struct error *e)
 
 /* ---- training ---- */
 
-/* Matrices in fp8 are a copy of what the optimizer keeps in fp32; FSDP's shards are wider themselves. */
+/* Matrices in fp8 are a copy of what the optimizer keeps in fp32, or frozen under adapters; FSDP's shards are wider
+ * themselves. */
 static enum status check_narrow(const struct config *c, struct error *e)
 {
 	const struct train *t = &c->train;
@@ -53,7 +54,7 @@ static enum status check_narrow(const struct config *c, struct error *e)
 			optimizer_name(t->optimizer));
 	if (t->offload == OFF_OPTIMIZER || t->offload == OFF_OPTIMIZER_PARAMS)
 		return config_error_key(c, id, e, "%s is not modelled yet with an optimizer that is offloaded", name);
-	if (model_freezes(&c->model))
+	if (model_freezes(&c->model) && !(stored && c->model.lora_rank > 0))
 		return config_error_key(c, id, e, "%s is not modelled yet with frozen parameters", name);
 	return ST_OK;
 }

@@ -37,3 +37,15 @@ hsdp has a communicator for the groups of parts and one for their replicas.
     1 devices; the peak is the predicted memory: True
     stepsim: cannot write /nowhere/s.pickle: No such file or directory
     activations, buffers, gradients, optimizer states, weights
+
+Frozen matrices under adapters are stored in fp8 where the config says so, a byte each, and only activations are cast; a frozen block alone is refused:
+
+    $ printf 'model: {preset: llama2-7b, seq_len: 4096}\ntrain: {stack: megatron-core, global_batch: 1, micro_batch: 1, dtype: fp8, lora_rank: 16, master_weights: true}\ncluster: {system: "gpu:1 h100-sxm"}\n' >lora.yaml
+    > for dtype in bf16 fp8; do stepsim predict lora.yaml --set train.param_dtype=$dtype -v 2>&1 | grep -E '^cast|^  weights'; done
+    > stepsim predict lora.yaml --set train.param_dtype=fp8 --set train.lora_rank=0 --set train.freeze=mlp
+    cast                 321           -  39.2 GiB    33.4 ms             -  1.26 TB/s
+      weights                 12.6 GiB
+    cast                 193           -  21.1 GiB    18.0 ms             -  1.26 TB/s
+      weights                 6.58 GiB
+    stepsim: --set train.param_dtype=fp8: fp8 is not modelled yet with frozen parameters
+    [2]
