@@ -119,6 +119,8 @@ struct model {
 	 * that is added to its logit for the choice alone, and that moves against its load after each step. */
 	int64_t expert_groups, groups_per_token;
 	bool router_bias;
+	bool expert_bias; /* experts' products add biases, and their gated activation is clamped (gpt-oss): the traffic
+	                     of kernels that do so. The biases are not counted as parameters, and not executed */
 	/* Multi-token prediction (DeepSeek-V3, section 2.2): so many blocks behind the last, each with a product of the
 	 * hidden state and one of the next token's embedding, a final norm and a loss of its own; table and head are
 	 * the model's. They are layers `layers` and on. */

@@ -191,7 +191,12 @@ struct stack {
 	                       their own (Transformer Engine's moe_unpermute) */
 	bool expert_masks;  /* with a capacity_factor rows go to their experts and back by products with masks
 	                       [rows of a sequence, slots] (GShard's einsum, arXiv:2006.16668, algorithm 2) */
+	double biased_cols; /* no habit: config_resolve sets it from biases_apart, the columns of experts' results; 0:
+	                       none */
 	double mask_rows;   /* no habit: config_resolve sets it from it, the rows of a sequence; 0: no such products */
+	bool biases_apart;  /* kernels of their own add experts' biases, expert by expert, and clamp before their
+	                       activation (model.expert_bias), unless the step is a CUDA graph: it cannot wait for the
+	                       host  thread's list of rows (TEGroupedMLP._apply_bias) */
 	bool one_queue; /* tensor and context ranks, before Blackwell, without FSDP and experts: all kernels of a GPU
 	                   stand in one queue, each begun before the next (CUDA_DEVICE_MAX_CONNECTIONS=1) */
 };

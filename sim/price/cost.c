@@ -138,6 +138,17 @@ static double more_experts_s(const struct program *p, const struct op *op, const
 	return ((double)op->gemm.groups * each - 1) * r->launch_s;
 }
 
+/* Returns the host thread's time for the launches that add experts' biases, one expert after the other. */
+static double biases_s(const struct program *p, const struct op *op, const struct rates *r)
+{
+	const bool grad = op->kind == OP_WEIGHTED_ACT_GRAD;
+	if (!(p->config.stack.biased_cols > 0) || (!grad && (op->kind != OP_WEIGHTED_ACT || op->flags & OP_RECOMPUTED)))
+		return 0;
+	const double each = grad ? r->parameters->gpu.expert_bias_grad_launches
+	                         : r->parameters->gpu.expert_bias_launches;
+	return (double)(p->config.model.experts / p->config.parallel.expert) * each * r->launch_s;
+}
+
 /* Returns the ops that the host thread issues to carry a gradient through a bucket. */
 static double more_copies(const struct program *p, const struct op *op)
 {
@@ -183,7 +194,8 @@ static enum status cost_compute(const struct program *p, const struct op *op, co
 	if (loop > 1)
 		one.gemm.groups = 1;
 	if (!r->is_host)
-		out->issue_s = issue_s(p, r) * (1 + more_copies(p, op)) + (loop > 1 ? 0 : more_experts_s(p, op, r));
+		out->issue_s = issue_s(p, r) * (1 + more_copies(p, op)) + (loop > 1 ? 0 : more_experts_s(p, op, r)) +
+		               biases_s(p, op, r);
 	if (!price_by_profile(&one, r, out))
 		price_by_roofline(p, &one, r, out);
 	out->issue_s *= loop;

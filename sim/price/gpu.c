@@ -129,10 +129,25 @@ static bool permutes(const struct op *op)
 	return op->kind == OP_DISPATCH || op->kind == OP_COMBINE || op->kind == OP_COMBINE_GRAD;
 }
 
+/* Returns the bytes of kernels that add experts' biases behind their activation, and clamp before it. What runs again
+ * is the activation alone, with its clamps. */
+static double biases_B(const struct op *op, const struct rates *r, const struct stack *s)
+{
+	const bool grad = op->kind == OP_WEIGHTED_ACT_GRAD, again = op->flags & OP_RECOMPUTED;
+	if (!(s->biased_cols > 0) || (op->kind != OP_WEIGHTED_ACT && !grad))
+		return 0;
+	const struct parameters *x = r->parameters;
+	const double rows = (double)op->matrix.rows, biased = again ? 0 : rows * s->biased_cols,
+		     clamped = 2 * rows * (double)op->matrix.cols;
+	return grad ? biased * x->gpu.expert_bias_grad_B + clamped * x->gpu.expert_clamp_grad_B
+	            : biased * x->gpu.expert_bias_B + clamped * x->gpu.expert_clamp_B;
+}
+
 /* Rows that are looked up one by one stream more slowly. A swap moves whole blocks of rows, so it does not. */
 static double memory_s(const struct op *op, const struct rates *r, const struct stack *s)
 {
-	return gpu_op_B(op, s) / r->memory_Bps / (permutes(op) ? r->parameters->gpu.permuted_share : 1);
+	const double streams_Bps = r->memory_Bps * (permutes(op) ? r->parameters->gpu.permuted_share : 1);
+	return (gpu_op_B(op, s) + biases_B(op, r, s)) / streams_Bps;
 }
 
 static double compute_s(const struct op *op, const struct rates *r, const struct stack *s)

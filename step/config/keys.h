@@ -124,6 +124,7 @@ struct config_key {
 	X(model, expert_groups, INT(0, 4096), AT(model.expert_groups), "0", EVERY) \
 	X(model, groups_per_token, INT(1, 4096), AT(model.groups_per_token), "1", EVERY) \
 	X(model, router_bias, BOOL, AT(model.router_bias), "false", EVERY) \
+	X(model, expert_bias, BOOL, AT(model.expert_bias), "false", EVERY) \
 	X(model, mtp_layers, INT(0, 4), AT(model.mtp_layers), "0", EVERY) \
 	X(model, layer_pattern, TEXT, AT(model.layer_pattern), "", EVERY) \
 	X(model, ssm_state, INT(1, 65536), AT(model.ssm_state), "128", EVERY) \

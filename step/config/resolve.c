@@ -309,6 +309,9 @@ static void resolve_autos(struct config *c)
 		c->stack.gates_activation = c->train.expert_gates == GATES_ACTIVATION;
 	if (c->train.expert_sums != SUMS_AUTO)
 		c->stack.atomic_sums = c->train.expert_sums == SUMS_ATOMIC;
+	c->stack.biased_cols = 0;
+	if (c->stack.biases_apart && c->model.expert_bias && !c->train.cuda_graph)
+		c->stack.biased_cols = (double)(c->model.moe_latent > 0 ? c->model.moe_latent : c->model.hidden);
 	c->stack.mask_rows = c->stack.expert_masks && c->model.capacity_factor > 0
 	                             ? (double)(c->model.seq_len / p->context)
 	                             : 0;

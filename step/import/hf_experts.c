@@ -70,7 +70,7 @@ void hf_type_gpt_oss(struct hf_reader *r, struct model *m)
 	m->qkv_bias = m->proj_bias = hf_bool(r, "attention_bias", true);
 	read_experts(r, m, "num_local_experts", 128, 4, "intermediate_size");
 	hf_read_mixed_window(r, m, 128, 2);
-	m->attention_sinks = true;
+	m->attention_sinks = m->expert_bias = true;
 	hf_leaves_out(r, "the experts' biases");
 }
 

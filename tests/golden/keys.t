@@ -47,12 +47,12 @@ Slow ranks: the step is the slowest one's. Failures: how much of the time is ste
 What configs/reference.yaml says of each key is so: the words that it takes, what is refused, what is predicted and not executed.
 
     $ python3 $ROOT/tests/golden/reference.py $ROOT/configs/reference.yaml $ROOT/configs/ddp-tiny.yaml
-    166 keys, 10 executed
+    167 keys, 10 executed
 
 docs/reference.md names every command, option, key, exit code, JSON key and CSV column, with the program's defaults.
 
     $ python3 $ROOT/tests/golden/contract.py $ROOT
-    17 commands, 48 options, 4 exit codes, 175 keys of a config, 149 of JSON
+    17 commands, 48 options, 4 exit codes, 176 keys of a config, 149 of JSON
 
 A sliding window: attention's work falls with it. Moments in 8 bits: memory and the update. Where one would be executed and is not, a line says so.
 

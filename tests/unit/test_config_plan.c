@@ -45,6 +45,10 @@ static void test_resolve(void)
 	c = resolved("model: {preset: mixtral-8x7b}\ntrain: {stack: pytorch-fsdp}\nparallel: {expert: 4}", 4);
 	CU_ASSERT_EQUAL(c.stack.gradient_passes, 2);
 	CU_ASSERT_EQUAL(c.stack.expert_passes, 0); /* one does */
+	c = resolved("model: {preset: gpt-oss-20b}\ntrain: {stack: megatron-core}", 1);
+	CU_ASSERT_EQUAL(c.stack.biased_cols, 2880);
+	c = resolved("model: {preset: gpt-oss-20b}\ntrain: {stack: megatron-core, cuda_graph: true}", 1);
+	CU_ASSERT_EQUAL(c.stack.biased_cols, 0); /* fused: a graph knows no counts of rows */
 	c = resolved(GPT2 "train: {stack: megatron-core, global_batch: 800, micro_batch: 1}", 8);
 	CU_ASSERT_DOUBLE_EQUAL(c.parallel.bucket_B, 80e6, 1e-3);
 	c = resolved(GPT2 "train: {stack: megatron-core, global_batch: 800, micro_batch: 1}", 100);

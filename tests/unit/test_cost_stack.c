@@ -248,6 +248,33 @@ static void test_expert_loop(void)
 	program.config.train.expert_loop = false;
 }
 
+/* Biases of experts are added by kernels of their own, expert by expert: 28 B an element of 2,880 columns forward, 40 B
+ * backward, and 8 and 10 B an element of 2 x 1,024 columns for clamps. What runs again only clamps. */
+static void test_expert_biases(void)
+{
+	mesh(1, 1);
+	struct machine m = gpu();
+	struct op act = {.kind = OP_WEIGHTED_ACT, .dtype = DT_BF16, .out_dtype = DT_BF16}, grad, again;
+	act.matrix = (struct op_matrix){.rows = 4096, .cols = 1024};
+	grad = again = act;
+	grad.kind = OP_WEIGHTED_ACT_GRAD;
+	again.flags = OP_RECOMPUTED;
+	const struct op_cost plain = cost(&m, act), plain_grad = cost(&m, grad);
+	const double Bps = 2e12 * 0.9, launch_s = m.device.launch_s;
+	program.config.stack.biased_cols = 2880;
+	program.config.model.experts = 32;
+	program.config.parallel.expert = 8;
+	NEAR(cost(&m, act).alone_s, plain.alone_s + 4096 * (28 * 2880.0 + 8 * 2048) / Bps);
+	NEAR(cost(&m, grad).alone_s, plain_grad.alone_s + 4096 * (40 * 2880.0 + 10 * 2048) / Bps);
+	NEAR(cost(&m, again).alone_s, plain.alone_s + 4096 * 8 * 2048.0 / Bps);
+	NEAR(cost(&m, act).issue_s, plain.issue_s + 4 * 2 * launch_s);
+	NEAR(cost(&m, grad).issue_s, plain_grad.issue_s + 4 * 6 * launch_s);
+	NEAR(cost(&m, again).issue_s, plain.issue_s);
+	program.config.stack.biased_cols = 0;
+	program.config.model.experts = 0;
+	program.config.parallel.expert = 1;
+}
+
 /* With expert_calls the host thread launches each expert's product, three kernels for each in fp8; the products
  * themselves run at once, as without. */
 static void test_expert_calls(void)
@@ -301,8 +328,9 @@ static void test_expert_counts(void)
 }
 
 UNIT_MAIN("cost_stack", {"counts of experts' rows", test_expert_counts}, {"experts one by one", test_expert_loop},
-	{"experts called one by one", test_expert_calls}, {"launches that are waited for", test_launch_blocking},
-	{"scales of fp8 copies", test_dynamic_scales}, {"gathered weights copied back", test_copies_gathered},
-	{"adapters' units", test_adapter_units}, {"sums of gradients by kernels of their own", test_adds_gradients},
+	{"experts called one by one", test_expert_calls}, {"experts' biases", test_expert_biases},
+	{"launches that are waited for", test_launch_blocking}, {"scales of fp8 copies", test_dynamic_scales},
+	{"gathered weights copied back", test_copies_gathered}, {"adapters' units", test_adapter_units},
+	{"sums of gradients by kernels of their own", test_adds_gradients},
 	{"gradients through buckets", test_copies_gradients}, {"products of one repeated token", test_repeated_data},
 	{"prices of a role", test_prices})

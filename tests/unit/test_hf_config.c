@@ -393,7 +393,7 @@ static void test_kinds(void)
 	whole = read_whole("{\"model_type\": \"gpt_oss\", " SIZES ", \"max_position_embeddings\": 1024}");
 	CU_ASSERT(whole.model.seq_len == 1024);
 	CU_ASSERT_STRING_EQUAL(whole.left_out, "the experts' biases");
-	CU_ASSERT(whole.model.attention_sinks);
+	CU_ASSERT(whole.model.attention_sinks && whole.model.expert_bias);
 	m = read_ok("{\"model_type\": \"gemma2\", " SIZES ", \"attn_logit_softcapping\": 50.0, "
 		    "\"final_logit_softcapping\": 30.0}");
 	CU_ASSERT(m.attention_softcap == 50 && m.logit_softcap == 30);
