@@ -89,7 +89,21 @@ static enum status judge_collectives(const struct csv *t, judged_collectives *ro
 	return st;
 }
 
-static json_t *text(const char *s) { return s && *s ? json_string(s) : json_null(); }
+/* JSON takes UTF-8 alone. Of a table in another encoding, or text that was cut within a character, only ASCII stays. */
+static json_t *any_text(const char *s)
+{
+	json_t *j = json_string(s);
+	char *plain = j ? NULL : strdup(s);
+	for (char *p = plain; p && *p; p++)
+		if ((unsigned char)*p >= 0x80)
+			*p = '?';
+	if (plain)
+		j = json_string(plain);
+	free(plain);
+	return j;
+}
+
+static json_t *text(const char *s) { return s && *s ? any_text(s) : json_null(); }
 
 static enum status write_collectives_json(const judged_collectives *rows, const char *path, struct error *e)
 {
@@ -98,11 +112,11 @@ static enum status write_collectives_json(const judged_collectives *rows, const 
 		const struct judged_collective *j = &rows->at[i];
 		bool good = !j->reason[0];
 		json_t *row = json_pack(
-			"{s:s, s:s, s:s, s:I, s:f, s:o, s:f, s:o, s:o, s:o, s:o, s:o, s:i, s:b, s:o, s:o, s:o, s:o}",
-			"id", j->id, "machine", j->machine, "collective", j->collective, "ranks", (json_int_t)j->ranks,
-			"bytes", j->bytes, "predicted_s", good ? json_real(j->predicted_s) : json_null(), "measured_s",
-			j->measured_s, "error", good ? json_real(j->predicted_s / j->measured_s - 1) : json_null(),
-			"interval90_s",
+			"{s:o, s:o, s:o, s:I, s:f, s:o, s:f, s:o, s:o, s:o, s:o, s:o, s:i, s:b, s:o, s:o, s:o, s:o}",
+			"id", any_text(j->id), "machine", any_text(j->machine), "collective", any_text(j->collective),
+			"ranks", (json_int_t)j->ranks, "bytes", j->bytes, "predicted_s",
+			good ? json_real(j->predicted_s) : json_null(), "measured_s", j->measured_s, "error",
+			good ? json_real(j->predicted_s / j->measured_s - 1) : json_null(), "interval90_s",
 			good ? json_pack("[f, f]", j->interval90_s[0], j->interval90_s[1]) : json_null(), "busbw_Bps",
 			real(j->busbw_Bps), "algorithm", text(j->algorithm), "protocol", text(j->protocol), "channels",
 			j->channels, "best", j->best, "use", text(j->use), "network",
@@ -138,15 +152,15 @@ static enum status write_json(const judged_rows *rows, const char *path, struct 
 	for (size_t i = 0; i < rows->n && results; i++) {
 		const struct judged *j = &rows->at[i];
 		bool good = !j->reason[0];
-		json_t *row = json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "id", j->id,
-			"predicted_s", good ? json_real(j->predicted_s) : json_null(), "measured_s",
+		json_t *row = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "id",
+			any_text(j->id), "predicted_s", good ? json_real(j->predicted_s) : json_null(), "measured_s",
 			real(j->measured_s), "error", good ? json_real(judged_error(j)) : json_null(), "interval90_s",
 			good ? json_pack("[f, f]", j->interval90_s[0], j->interval90_s[1]) : json_null(),
 			"interval90_parts", good ? report_interval_parts(j->interval_part) : json_null(),
 			"predicted_memory_bytes", real(j->predicted_memory_B), "measured_memory_bytes",
 			real(j->measured_memory_B), "fits", good ? json_boolean(j->fits) : json_null(), "tight",
 			good ? json_boolean(j->tight) : json_null(), "network", text(network_known_name(j->network)),
-			"reason", good ? json_null() : json_string(j->reason));
+			"reason", text(j->reason));
 		json_array_append_new(results, row);
 	}
 	json_t *all = json_pack("{s:o}", "results", results);

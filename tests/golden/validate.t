@@ -92,6 +92,17 @@ Each row and its error, then the summary (-q: the summary alone); the CSV holds 
     3 True True True
     4 True True True
 
+Text that is no UTF-8 costs no row: a table in another encoding, and a name that was cut within a character.
+
+    $ { head -n 1 $ROOT/tests/validation/steps.csv; sed -n 's/^mpt-0002,/\xe9-1,/p' $ROOT/tests/validation/steps.csv; } >t.csv
+    > sed -n 's/^mpt-0002,/b-2,/p' $ROOT/tests/validation/steps.csv | sed "s/,[AHV]100[^,]*,/,$(printf 'é%.0s' $(seq 1 90)),/" >>t.csv
+    > stepsim validate t.csv --json t.json -q >/dev/null; python3 -c '
+    > import json
+    > for r in json.load(open("t.json"))["results"]:
+    >     print(r["id"], (r["reason"] or "")[:40])'
+    ?-1 
+    b-2 gpu: the catalogue does not know the ééé
+
 The column `framework` begins with a name of a stack (`stepsim list stacks`); what a row says that is not known is answered with what is:
 
     $ { head -n 1 $ROOT/tests/validation/outside.csv; grep '^titan-a100-01,' $ROOT/tests/validation/outside.csv; } >t.csv
