@@ -196,7 +196,7 @@ struct stack {
 	double mask_rows;   /* no habit: config_resolve sets it from it, the rows of a sequence; 0: no such products */
 	bool biases_apart;  /* kernels of their own add experts' biases, expert by expert, and clamp before their
 	                       activation (model.expert_bias), unless the step is a CUDA graph: it cannot wait for the
-	                       host  thread's list of rows (TEGroupedMLP._apply_bias) */
+	                       host thread's list of rows (TEGroupedMLP._apply_bias) */
 	bool one_queue; /* tensor and context ranks, before Blackwell, without FSDP and experts: all kernels of a GPU
 	                   stand in one queue, each begun before the next (CUDA_DEVICE_MAX_CONNECTIONS=1) */
 };
