@@ -114,6 +114,8 @@ struct model {
 	int64_t moe_latent;         /* columns of the rows that experts see (NVIDIA 2025, Nemotron 3); 0: hidden */
 	bool shared_expert_gate;    /* the shared experts' result times a sigmoid, one number a token (Qwen1.5-MoE) */
 	double capacity_factor;
+	double dropout, attention_dropout; /* the share of results that is dropped: behind the embedding and each
+	                                      branch; of attention's weights. 0: none */
 	/* Node-limited routing (DeepSeek-AI 2024, DeepSeek-V3, arXiv:2412.19437, section 2.1.2): a token's experts are
 	 * in groups_per_token of expert_groups groups of neighbours; 0: anywhere. router_bias: each expert has a number
 	 * that is added to its logit for the choice alone, and that moves against its load after each step. */

@@ -363,6 +363,9 @@ struct op {
 	int16_t micro;    /* micro-step, -1 outside */
 	uint8_t images;   /* 1: of a convolutional network, whose kernels move their arguments and nothing else */
 	uint8_t adapter;  /* 1: ADD: of an adapter's product, for whose scaling and dropout it stands, too */
+	uint8_t dropout;  /* 1: dropout of its elements runs with it, of the forward or the backward pass
+	                   * (step/dropout.h)
+	                   */
 	int32_t layer;    /* -1 outside the blocks */
 	int32_t bucket;   /* index in role.buckets, -1 */
 	const char *what; /* static: "qkv", "fc1", "grad bucket", ... */

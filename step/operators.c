@@ -98,7 +98,7 @@ static enum operator_kind operator_of(const struct op *op)
 
 /* ---- its bytes ---- */
 
-static double elements_of(const struct op *op)
+double operators_elements(const struct op *op)
 {
 	const struct op_attn *a = &op->attn;
 	const double rows = (double)a->batch * (double)a->seq;
@@ -114,6 +114,8 @@ static double elements_of(const struct op *op)
 	case OP_GATED_ADD:
 	case OP_GATED_ADD_GRAD:
 		return (double)op->modulate.batch * (double)op->modulate.seq * (double)op->modulate.cols;
+	case OP_EMBED:
+	case OP_POSITION: return (double)op->embed.rows * (double)op->embed.cols;
 	default: return (double)op->matrix.rows * (double)op->matrix.cols;
 	}
 }
@@ -132,5 +134,6 @@ double operators_B(const struct op *op, const struct stack *s)
 		sum.operand += s->operators.of[further[i]][s->autocast].operand;
 		sum.fp32 += s->operators.of[further[i]][s->autocast].fp32;
 	}
-	return elements_of(op) * (sum.operand * dtype_bytes((enum dtype)op->dtype) + sum.fp32 * dtype_bytes(DT_FP32));
+	return operators_elements(op) *
+	       (sum.operand * dtype_bytes((enum dtype)op->dtype) + sum.fp32 * dtype_bytes(DT_FP32));
 }

@@ -60,6 +60,9 @@ struct stack;
  * under it. ST_INPUT with position: an unknown or missing name, other than four numbers. */
 enum status operators_read(const struct ynode *map, struct operators *out, struct error *e);
 
+/* Returns the elements that an elementwise op, a norm, softmax or an embedding works on. */
+double operators_elements(const struct op *op);
+
 /* Returns the bytes that the kernels of an op move; below 0 where its kind, or its stack, is not counted. */
 double operators_B(const struct op *op, const struct stack *s);
 

@@ -64,6 +64,10 @@ enum stage_split {
 	X("optimizer", optimizer_B, BYTE, 0, 1000, \
 		"memory traffic an updated parameter, with clipping and copies; 0: as counted") \
 	X("overlap_tax", overlap_tax, NONE, 0, 1, "compute time lost for each second of a collective beside it") \
+	/* step/dropout.h */ \
+	X("dropout", dropout, NONE, 0, 10, "reads and writes of an element for dropout beside its mask") \
+	X("dropout_grad", dropout_grad, NONE, 0, 10, "the same in the backward pass") \
+	X("score_dropout", score_dropout, NONE, 0, 10, "the same of stored scores, in each pass") \
 	X("op", op_s, SECOND, 0, 1, "host time to issue one op, with Python and dispatch; 0: the device's launch") \
 	/* Transformer Engine's user buffers, asynchronous TP; 0: not known, one of the group's pieces */ \
 	X("tensor_exposed", tensor_exposed, NONE, 0.01, 1, \
@@ -167,6 +171,7 @@ struct stack {
 	                             Hugging Face) */
 	bool copies_gradients; /* zero1, zero2, fsdp: kernels of their own carry each parameter's gradient into a flat
 	                          bucket, divide that, flatten it, and put this rank's part into place (DeepSpeed) */
+	bool passes_hold_dropout; /* elementwise_passes were fitted to runs with dropout, whose time is in them */
 	bool copies_flat; /* ddp, zero1, zero2: gradients are copied into a bucket and back; fsdp, hsdp: weights are
 	                     copied out of what was gathered, or gradients into what is scattered, on the compute stream
 	                     (PyTorch)
@@ -211,7 +216,7 @@ struct stack_number {
 	size_t offset; /* in struct stack */
 	const char *meaning;
 };
-#define STACK_NUMBERS 9 /* of which a family uses eight at the most */
+#define STACK_NUMBERS 12 /* of which a family uses eleven at the most */
 extern const struct stack_number stack_numbers[STACK_NUMBERS];
 #define STACK_MEMORIES 11
 extern const struct stack_number stack_memories[STACK_MEMORIES];

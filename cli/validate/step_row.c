@@ -79,7 +79,7 @@ static double measured_s(const struct csv *t, size_t row)
 
 /* ---- the prediction ---- */
 
-#define SETS_MAX 8
+#define SETS_MAX 12
 #define SETS_TEXT 256
 
 /* Reads the column `set` as --set does: "key=value" between blanks, over what the other columns say. `text` has room

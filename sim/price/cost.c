@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "sim/price/gpu.h"
+#include "step/dropout.h"
 
 /* Returns the host thread's time for one op on a GPU. A graph launches all its ops at once (sim/engine/predict.c). */
 static double issue_s(const struct program *p, const struct rates *r)
@@ -184,6 +185,14 @@ static bool counts_rows(const struct program *p, const struct op *op, const stru
 	       !(p->config.model.capacity_factor > 0) && !p->config.train.cuda_graph && !r->is_host;
 }
 
+/* Adds dropout, and its own kernel where it has one. */
+static void add_dropout(const struct program *p, const struct op *op, const struct rates *r, struct op_cost *out)
+{
+	const double kernels = r->is_host ? 0 : dropout_kernels(op, &p->config.stack);
+	out->alone_s += move_s(dropout_B(op, &p->config.stack), r) + kernels * r->parameters->gpu.kernel_s;
+	out->issue_s += p->config.train.cuda_graph ? 0 : kernels * r->launch_s;
+}
+
 static enum status cost_compute(const struct program *p, const struct op *op, const struct rates *r,
 	struct op_cost *out, struct error *e)
 {
@@ -206,6 +215,7 @@ static enum status cost_compute(const struct program *p, const struct op *op, co
 		out->alone_s += collective_time_s(r, COLL_ALL_GATHER, p->mesh.size[DIM_EP], p->mesh.stride[DIM_EP],
 			(double)(op->route.experts * p->mesh.size[DIM_EP]) * dtype_bytes(DT_INT32), e);
 	}
+	add_dropout(p, op, r, out);
 	const int64_t calls = r->is_host ? 1 : op_calls(op);
 	if (calls > 1 && (double)calls * r->launch_s > out->alone_s) {
 		out->alone_s = (double)calls * r->launch_s;

@@ -102,13 +102,14 @@ static double flash_s(const struct op *op, const struct rates *r, const struct s
 }
 
 /* The products of naive attention run as batched matrix products; on vector units where a head's rows are not whole 16
- * bytes. */
+ * bytes. Their tiles write results after their loops over k, as those of other products: of scores, k is a head's few
+ * columns. */
 static double naive_s(const struct op *op, const struct rates *r)
 {
-	double rate = r->batched_flop_per_s[op->dtype];
-	return op_flop(op) / (unaligned(r, op->attn.head_dim, (enum dtype)op->dtype)
-					     ? rate / r->parameters->gpu.unaligned_head_slower
-					     : rate);
+	const double slower = unaligned(r, op->attn.head_dim, (enum dtype)op->dtype)
+	                              ? r->parameters->gpu.unaligned_head_slower
+	                              : 1;
+	return op_flop(op) * slower / r->batched_flop_per_s[op->dtype] + op_write_B(op) / r->memory_Bps;
 }
 
 /* Returns the time of the products with masks that take rows to their experts' slots, or of the atomic additions that

@@ -14,7 +14,8 @@ struct key {
 	uint8_t kind, dtype, out_dtype, coll, reduce, group, mlp, optimizer;
 	uint16_t flags;
 	uint8_t lane, of_bucket;
-	uint16_t adapter, zero;
+	uint8_t adapter, dropout;
+	uint16_t zero;
 };
 
 struct known {
@@ -47,6 +48,7 @@ static struct key key_of(const struct op *op)
 	k.lane = op->lane;
 	k.of_bucket = op->bucket >= 0;
 	k.adapter = op->adapter;
+	k.dropout = op->dropout;
 	return k;
 }
 

@@ -11,6 +11,8 @@ struct op build_attention_op(const struct builder *b, enum op_kind k)
 	op.attn.kv_heads = b->kv_heads;
 	op.attn.seq = b->seq;
 	op.attn.head_dim = b->m->head_dim;
+	if (k == OP_ATTN_SOFTMAX || k == OP_ATTN_SOFTMAX_GRAD)
+		op.dropout = b->m->attention_dropout > 0;
 	if (k == OP_ATTENTION || k == OP_ATTENTION_GRAD)
 		op.attn.window = model_window(b->m, b->layer) * (b->m->window_kind == WINDOW_CHUNKED ? -1 : 1);
 	if (op_is_flash(&op))
@@ -64,10 +66,11 @@ int32_t build_kept_scores(struct builder *b, int64_t keys)
 	/* Beside what the product of values reads: softmax's result where that is another array, in fp32 under autocast
 	 * or before dropout, and dropout's mask (PyTorch, tools/autograd/derivatives.yaml: _softmax, native_dropout,
 	 * bmm; aten/src/ATen/autocast_mode.h). */
-	const double softmax_B = stack->autocast               ? dtype_bytes(DT_FP32)
-	                         : stack->memory.dropout_B > 0 ? dtype_bytes(b->act)
-	                                                       : 0,
-		     kept_B = stack->memory.dropout_B + softmax_B;
+	const double mask_B = dropout_mask_B(b->m->attention_dropout, stack),
+		     softmax_B = stack->autocast ? dtype_bytes(DT_FP32)
+	                         : mask_B > 0    ? dtype_bytes(b->act)
+	                                         : 0,
+		     kept_B = mask_B + softmax_B;
 	if (!build_keeps(b) || kept_B <= 0 || build_recomputes_part(b, REC_CORE_ATTN))
 		return NONE;
 	return build_hold(b, COMP_ACTIVATIONS, kept_B * (double)(b->c->train.micro_batch * b->heads * b->seq * keys),

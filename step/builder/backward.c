@@ -203,30 +203,37 @@ static void add_branch(struct builder *b, int32_t *dx, int32_t branch)
 static void add_norm_grad(struct builder *b, const char *what, int32_t dn, int32_t x, int32_t stats,
 	enum param_kind weight, int32_t *dx)
 {
-	int32_t branch = build_norm_grad(b, what, dn, x, stats, weight, b->defers_weights ? NONE : *dx);
+	int32_t branch = build_stream_norm_grad(b, what, dn, x, stats, weight, b->defers_weights ? NONE : *dx);
 	if (b->defers_weights)
 		add_branch(b, dx, branch);
 }
 
 static void post_norm_backward(struct builder *b, struct acts *a, int32_t *dx)
 {
-	int32_t dsum = build_norm_grad(b, "norm2", *dx, a->sum2, a->stats2, PARAM_NORM2_W, NONE);
+	int32_t dsum = build_stream_norm_grad(b, "norm2", *dx, a->sum2, a->stats2, PARAM_NORM2_W, NONE);
 	add_branch(b, &dsum, mlp_branch_grad(b, a, dsum));
-	*dx = build_norm_grad(b, "norm1", dsum, a->x_mid, a->stats1, PARAM_NORM1_W, NONE);
+	*dx = build_stream_norm_grad(b, "norm1", dsum, a->x_mid, a->stats1, PARAM_NORM1_W, NONE);
 	add_branch(b, dx, attention_backward(b, a, *dx));
+}
+
+/* Dropout stands behind the last norm of a branch. */
+static int32_t branch_norm_grad(struct builder *b, const char *what, int32_t dy, int32_t x, int32_t stats,
+	enum param_kind w)
+{
+	return b->m->branch_norm == BRANCH_NORM_SANDWICH ? build_norm_grad(b, what, dy, x, stats, w, NONE)
+	                                                 : build_stream_norm_grad(b, what, dy, x, stats, w, NONE);
 }
 
 static void branch_norm_backward(struct builder *b, struct acts *a, int32_t *dx)
 {
 	const bool sandwich = b->m->branch_norm == BRANCH_NORM_SANDWICH;
-	int32_t dmlp = build_norm_grad(b, "mlp norm", *dx, a->mlp_out, a->mlp_out_stats, PARAM_MLP_NORM_W, NONE);
+	int32_t dmlp = branch_norm_grad(b, "mlp norm", *dx, a->mlp_out, a->mlp_out_stats, PARAM_MLP_NORM_W);
 	int32_t dn = mlp_branch_grad(b, a, dmlp);
 	if (sandwich)
 		add_norm_grad(b, "norm2", dn, a->x_mid, a->stats2, PARAM_NORM2_W, dx);
 	else
 		add_branch(b, dx, dn);
-	int32_t datt = build_norm_grad(b, "attention norm", *dx, a->att_out, a->att_out_stats, PARAM_ATTENTION_NORM_W,
-		NONE);
+	int32_t datt = branch_norm_grad(b, "attention norm", *dx, a->att_out, a->att_out_stats, PARAM_ATTENTION_NORM_W);
 	dn = attention_backward(b, a, datt);
 	if (sandwich)
 		add_norm_grad(b, "norm1", dn, a->x_in, a->stats1, PARAM_NORM1_W, dx);

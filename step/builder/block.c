@@ -90,6 +90,7 @@ static int32_t residual_add(struct builder *b, int32_t x, int32_t y, enum param_
 {
 	int32_t sum = build_rows(b);
 	struct op op = build_matrix(b, OP_ADD, "residual", b->rows, b->m->hidden);
+	op.dropout = b->m->dropout > 0;
 	build_with(b, op, view_of(x), view_of(y), weight_of(b, b->layer, bias), view_of(sum));
 	return sum;
 }
@@ -107,6 +108,7 @@ static void add_and_norm(struct builder *b, int32_t x, int32_t y, enum param_kin
 	*stats = build_fp32(b, 2 * b->rows);
 	*sum = build_rows(b);
 	struct op op = build_norm_op(b, OP_ADD_NORM, "residual", b->m->hidden);
+	op.dropout = b->m->dropout > 0;
 	struct view bv = weight_of(b, b->layer, bias), wv = weight_of(b, b->layer, w),
 		    wbv = weight_of(b, b->layer, w + 1);
 	build_with(b, op, view_of(x), view_of(y), bv, wv, wbv, view_of(*sum), view_of(*normed), view_of(*stats));
@@ -240,7 +242,7 @@ static int32_t forward(struct builder *b, int32_t x_in, struct acts *a)
 	a->kept_masks = build_keeps(b) && !b->m->layer_pattern[0]
 	                        ? build_hold(b, COMP_ACTIVATIONS,
 					  (crosses ? 3 : 2) * (double)(b->rows * b->m->hidden) *
-						  b->c->stack.memory.dropout_B,
+						  dropout_mask_B(b->m->dropout, &b->c->stack),
 					  "dropout masks")
 	                        : NONE;
 	if (b->m->layer_pattern[0])

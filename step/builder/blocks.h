@@ -4,6 +4,7 @@
 #define STEPSIM_STEP_BUILDER_BLOCKS_H
 
 #include "step/builder/build.h"
+#include "step/dropout.h"
 
 /* ---- block.c, backward.c, ends.c, head.c: the model ---- */
 
@@ -242,6 +243,9 @@ int32_t build_norm(struct builder *b, const char *what, int32_t x, enum param_ki
 /* Returns the gradient of x: added to `into`, or in new rows where that is NONE. */
 int32_t build_norm_grad(struct builder *b, const char *what, int32_t dy, int32_t x, int32_t stats, enum param_kind w,
 	int32_t into);
+/* The same where that gradient goes on into a branch, or into the embedding, whose dropout passes it. */
+int32_t build_stream_norm_grad(struct builder *b, const char *what, int32_t dy, int32_t x, int32_t stats,
+	enum param_kind w, int32_t into);
 /* The same of latents, without a bias: of the first `cols` of the `width` columns of x and its gradient. */
 int32_t build_latent_norm(struct builder *b, const char *what, int32_t x, int64_t cols, int64_t width,
 	enum param_kind w, int32_t *stats);

@@ -118,7 +118,7 @@ int32_t decoder_end(struct builder *b, int32_t dx)
 	biases_end(b);
 	embedding_backward(b, dx);
 	turn_to(b, true);
-	return b->m->final_norm ? build_norm_grad(b, "encoder norm", now->dencoded, now->encoder_out,
+	return b->m->final_norm ? build_stream_norm_grad(b, "encoder norm", now->dencoded, now->encoder_out,
 					  now->encoder_stats, PARAM_ENCODER_NORM_W, NONE)
 	                        : now->dencoded;
 }

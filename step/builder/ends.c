@@ -30,6 +30,7 @@ static struct op embedding_op(const struct builder *b, enum op_kind k)
 {
 	struct op op = table_op(b, k, "embedding", b->tokens, b->vocab);
 	op.flags |= b->tensor > 1 ? OP_VOCAB_PARALLEL : 0;
+	op.dropout = k == OP_EMBED && b->m->dropout > 0 && !has_positions(b);
 	return op;
 }
 
@@ -37,6 +38,7 @@ static struct op position_op(const struct builder *b, enum op_kind k)
 {
 	struct op op = table_op(b, k, "position", b->rows, b->seq * b->context);
 	op.flags |= b->sequence_parallel ? OP_SEQUENCE_PARALLEL : 0;
+	op.dropout = k == OP_POSITION && b->m->dropout > 0;
 	return op;
 }
 
@@ -144,7 +146,7 @@ void embedding_backward(struct builder *b, int32_t dx)
 	if (b->m->adaptive_norm)
 		condition_backward(b);
 	if (b->m->embedding_norm)
-		dx = build_norm_grad(b, "embedding norm", dx, b->now->embedded, b->now->embedding_stats,
+		dx = build_stream_norm_grad(b, "embedding norm", dx, b->now->embedded, b->now->embedding_stats,
 			PARAM_EMBEDDING_NORM_W, NONE);
 	if (has_positions(b) && (trained_of(b, NONE, position_kind(b)) || trained_of(b, NONE, PARAM_TYPE_EMBEDDING))) {
 		struct view pos = build_table_gradient(b, position_kind(b), false),

@@ -264,5 +264,5 @@ int32_t head_backward(struct builder *b)
 	}
 	if (!b->m->final_norm)
 		return dx;
-	return build_norm_grad(b, "final norm", dx, a->x, a->stats, PARAM_FINAL_NORM_W, NONE);
+	return build_stream_norm_grad(b, "final norm", dx, a->x, a->stats, PARAM_FINAL_NORM_W, NONE);
 }

@@ -223,6 +223,7 @@ static int32_t norm_grad_cols(struct builder *b, const char *what, int32_t dy, i
 	bool accumulate = false, unused = false;
 	int32_t dx = into == NONE ? build_act(b, b->rows, width) : into;
 	struct op op = build_norm_op(b, OP_NORM_GRAD, what, cols);
+	op.dropout = b->drops;
 	op.matrix.width = width == cols ? 0 : width;
 	struct view dw = gradient_or_scratch(b, w, &accumulate), db = gradient_of(b, b->layer, bias, &unused);
 	op.out_dtype = (uint8_t)b->written_grad;
@@ -242,6 +243,15 @@ int32_t build_norm_grad(struct builder *b, const char *what, int32_t dy, int32_t
 	int32_t into)
 {
 	return norm_grad_cols(b, what, dy, x, b->m->hidden, b->m->hidden, stats, w, w + 1, into);
+}
+
+int32_t build_stream_norm_grad(struct builder *b, const char *what, int32_t dy, int32_t x, int32_t stats,
+	enum param_kind w, int32_t into)
+{
+	b->drops = b->m->dropout > 0;
+	const int32_t dx = build_norm_grad(b, what, dy, x, stats, w, into);
+	b->drops = false;
+	return dx;
 }
 
 int32_t build_latent_norm(struct builder *b, const char *what, int32_t x, int64_t cols, int64_t width,

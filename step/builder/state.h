@@ -309,6 +309,7 @@ struct builder {
 	int32_t lora_grad[LORA_PRODUCTS]; /* the gradient of lora_in, from that of the input to that of A */
 	bool further_tokens;              /* mtp.c: the head adds to its gradient once more, */
 	bool head_begun;                  /* and has begun it */
+	bool drops;                       /* the norm whose gradient is built stands behind dropout */
 	bool defers_weights;              /* gradients of weights wait for ACTION_WEIGHTS */
 	struct build_pair *pair;          /* overlap.c: the two actions that are built together; NULL: one alone */
 	int32_t *batch; /* by micro-batch: the data loader's buffer on the host; NULL without a loader */

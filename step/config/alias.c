@@ -55,6 +55,8 @@ static const struct config_alias aliases[] = {
 	NAMES(model, router_bias, "moe_router_enable_expert_bias"),
 	NAMES(model, moe_latent, "moe_latent_size"),
 	NAMES(model, moe_ffn_hidden, "moe_ffn_hidden_size moe_intermediate_size"),
+	NAMES(model, dropout, "hidden_dropout hidden_dropout_prob resid_pdrop"),
+	NAMES(model, attention_dropout, "attention_probs_dropout_prob attn_pdrop"),
 	NAMES(model, capacity_factor, "moe_expert_capacity_factor"),
 	NAMES(model, layer_pattern, "hybrid_override_pattern hybrid_layer_pattern"),
 	NAMES(model, ssm_state, "mamba_state_dim ssm_state_size linear_key_head_dim"),

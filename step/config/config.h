@@ -188,7 +188,7 @@ struct key_origin {
 	int32_t line, col, key_line, key_col; /* of value and key in the config file; of model.preset, hf_config or
 	                                         train.stack for their values; 0: not there */
 };
-#define CONFIG_MAX_KEYS 176
+#define CONFIG_MAX_KEYS 192
 
 struct config {
 	char path[CONFIG_TEXT];

@@ -199,6 +199,9 @@ const char *config_predicted_only(const struct config *c)
 		return "parallel.tensor above model.kv_heads is predicted, not executed";
 	if (train_recomputes(&c->train, REC_OP))
 		return "train.recompute_modules op is predicted, not executed";
+	if (c->model.dropout > 0 || c->model.attention_dropout > 0)
+		return c->model.dropout > 0 ? "model.dropout is predicted, not executed"
+		                            : "model.attention_dropout is predicted, not executed";
 	if (c->parallel.unit_params > 0)
 		return "parallel.unit_params is predicted, not executed";
 	if (c->parallel.adapter_units && c->model.lora_rank > 0)

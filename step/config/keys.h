@@ -136,6 +136,8 @@ struct config_key {
 	X(model, conv_stages, TEXTS, AT(model.conv_stages), "", EVERY) \
 	X(model, conv_bottleneck, BOOL, AT(model.conv_bottleneck), "true", EVERY) \
 	X(model, conv_width, INT(1, 4096), AT(model.conv_width), "64", EVERY) \
+	X(model, dropout, REAL(0, 0.99, UNIT_NONE), AT(model.dropout), "0", EVERY) \
+	X(model, attention_dropout, REAL(0, 0.99, UNIT_NONE), AT(model.attention_dropout), "0", EVERY) \
 	X(model, capacity_factor, REAL(0, 1000, UNIT_NONE), AT(model.capacity_factor), "0", EVERY) \
 	X(train, stack, TEXT, AT(train.stack), "pytorch-ddp", EVERY) \
 	X(train, global_batch, INT(1, CONFIG_MAX_BATCH), AT(train.global_batch), "64", EVERY) \

@@ -102,6 +102,31 @@ struct hf_reader hf_inside(const struct hf_reader *r, const char *key)
 	return inside;
 }
 
+/* Returns the first of some rates that is there; 0 without one. */
+static double rate_of(struct hf_reader *r, const char *const keys[], size_t n, enum key_id range)
+{
+	for (size_t i = 0; i < n; i++) {
+		const json_t *v = hf_get(r, keys[i]);
+		const double rate = json_number_value(v);
+		if (v && (!json_is_number(v) || rate < config_key(range)->low || rate > config_key(range)->high))
+			hf_fail(r, keys[i], "expected a share that is dropped");
+		if (v)
+			return rate;
+	}
+	return 0;
+}
+
+/* Under the names of GPT-2, BERT and their kin, BART's and OPT's, and T5's, whose one rate is of both. */
+static void read_dropout(struct hf_reader *r, struct model *m)
+{
+	static const char *const hidden[] = {"resid_pdrop", "hidden_dropout_prob", "hidden_dropout", "resid_dropout",
+		"dropout", "dropout_rate"},
+				 *const attention[] = {"attn_pdrop", "attention_probs_dropout_prob",
+					 "attention_dropout", "dropout_rate"};
+	m->dropout = rate_of(r, hidden, COUNT(hidden), KEY_model_dropout);
+	m->attention_dropout = rate_of(r, attention, COUNT(attention), KEY_model_attention_dropout);
+}
+
 static void read_model(struct hf_reader *r)
 {
 	struct model *m = &r->out->model;
@@ -122,6 +147,7 @@ static void read_model(struct hf_reader *r)
 	hf_read_type(r, json_string_value(hf_get(r, "model_type")));
 	if (r->st)
 		return;
+	read_dropout(r, m);
 	if (m->experts == 0)
 		m->moe_ffn_hidden = m->ffn_hidden;
 	if (m->ssm_heads == 0)

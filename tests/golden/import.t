@@ -168,6 +168,8 @@ Written for a framework, a config holds what that has no key for in comments, wh
         --normalization RMSNorm \
         --swiglu \
         --disable-bias-linear \
+        --hidden-dropout 0 \
+        --attention-dropout 0 \
         --untie-embeddings-and-output-weights \
         --tensor-model-parallel-size 8 \
         --pipeline-model-parallel-size 4 \

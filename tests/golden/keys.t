@@ -47,12 +47,12 @@ Slow ranks: the step is the slowest one's. Failures: how much of the time is ste
 What configs/reference.yaml says of each key is so: the words that it takes, what is refused, what is predicted and not executed.
 
     $ python3 $ROOT/tests/golden/reference.py $ROOT/configs/reference.yaml $ROOT/configs/ddp-tiny.yaml
-    167 keys, 10 executed
+    169 keys, 10 executed
 
 docs/reference.md names every command, option, key, exit code, JSON key and CSV column, with the program's defaults.
 
     $ python3 $ROOT/tests/golden/contract.py $ROOT
-    17 commands, 48 options, 4 exit codes, 176 keys of a config, 149 of JSON
+    17 commands, 48 options, 4 exit codes, 178 keys of a config, 149 of JSON
 
 A sliding window: attention's work falls with it. Moments in 8 bits: memory and the update. Where one would be executed and is not, a line says so.
 
@@ -130,7 +130,7 @@ Why a prediction is what it is: -v.
     all_reduce, dp          8   541 MiB  tree       Simple          28  3.57 ms  link      network between NIC0 and NET, 50.0 GB/s
     tensor-parallel gathers and scatters overlap products, except for the exposed part (parallel.tensor_overlap)
     assumed of the GPU (configs/gpus/h100-sxm.yaml): products reach 0.637 of the peak in bf16, memory 0.904 of its rate, a launch takes 7.00 us
-    assumed of the stack (megatron-core; sources: `stepsim list parameters`): elementwise_passes 2.37, logit 40 B, optimizer 30 B, overlap_tax 0.00262, op 131 us, tensor_exposed 0.121
+    assumed of the stack (megatron-core; sources: `stepsim list parameters`): elementwise_passes 2.37, logit 40 B, optimizer 30 B, overlap_tax 0.00262, dropout_grad 2, score_dropout 2, op 131 us, tensor_exposed 0.121
     all_gather, tp          2  64.0 MiB  ring       LL128           24   158 us  link      NVLink between GPU0 and NVS0, 371 GB/s
     all_reduce, tp          2  32.0 KiB  tree       LL128            6  18.6 us  latency   NVLink between GPU0 and NVS0, 371 GB/s
     all_reduce, tp          2  64.0 KiB  tree       LL128           12  19.5 us  latency   NVLink between GPU0 and NVS0, 371 GB/s

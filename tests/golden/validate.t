@@ -184,7 +184,7 @@ A row on several hosts whose network has no rate takes the vendor's usual one: i
     > cat >edit.py <<'END'
     > import csv, json, subprocess, sys
     > row = next(csv.DictReader(open('t.csv')))
-    > for change in [{}, {'interconnect_inter': '8x200Gbps IB'}, {'fabric': 'tcp'}, {'nics': '4x100Gbps'}, {'n_gpus': '8', 'dp': '8', 'global_batch_seqs': '8'}, {'fabric': 'infiniban'}, {'param_dtype': 'bf16'}, {'adapter': 'LoRA'}, {'preset': 'qwen3-30b-a3b', 'model': 'Qwen3'}, {'set': 'train.launch_blocking=true parallel.prefetch=2'}, {'set': 'train.launchblocking=true'}, {'set': 'a=b ' * 9}]:
+    > for change in [{}, {'interconnect_inter': '8x200Gbps IB'}, {'fabric': 'tcp'}, {'nics': '4x100Gbps'}, {'n_gpus': '8', 'dp': '8', 'global_batch_seqs': '8'}, {'fabric': 'infiniban'}, {'param_dtype': 'bf16'}, {'adapter': 'LoRA'}, {'preset': 'qwen3-30b-a3b', 'model': 'Qwen3'}, {'set': 'train.launch_blocking=true parallel.prefetch=2'}, {'set': 'train.launchblocking=true'}, {'set': 'a=b ' * 13}]:
     >     new = dict(row, **change)
     >     with open('u.csv', 'w') as f:
     >         w = csv.DictWriter(f, new); w.writeheader(); w.writerow(new)
@@ -211,7 +211,7 @@ A row on several hosts whose network has no rate takes the vendor's usual one: i
     {'preset': 'qwen3-30b-a3b', 'model': 'Qwen3'} assumed faster wide
     {'set': 'train.launch_blocking=true parallel.prefetch=2'} assumed slower wide
     {'set': 'train.launchblocking=true'} --set train.launchblocking=true: unknown key (nearest: train.launch_blocking)
-    {'set': 'a=b a=b a=b a=b a=b a=b a=b a=b a=b '} set: more than 8 keys
+    {'set': 'a=b a=b a=b a=b a=b a=b a=b a=b a=b a=b a=b a=b a=b '} set: more than 12 keys
     rows  network                                             first of them
     -----------------------------------------------------------------------
        1  assumed (no rate is printed), with wider intervals  titan-a100-03

@@ -327,10 +327,56 @@ static void test_expert_counts(void)
 	program.mesh.size[DIM_EP] = 1;
 }
 
-UNIT_MAIN("cost_stack", {"counts of experts' rows", test_expert_counts}, {"experts one by one", test_expert_loop},
-	{"experts called one by one", test_expert_calls}, {"experts' biases", test_expert_biases},
-	{"launches that are waited for", test_launch_blocking}, {"scales of fp8 copies", test_dynamic_scales},
-	{"gathered weights copied back", test_copies_gathered}, {"adapters' units", test_adapter_units},
-	{"sums of gradients by kernels of their own", test_adds_gradients},
+#define KERNEL_S 1.5e-6 /* starts and drains */
+
+/* Returns what dropout adds to the time of an op, less a kernel's start; *calls: launches that it adds. */
+static double dropout_adds_s(struct op op, double *calls)
+{
+	struct machine m = gpu();
+	const struct op_cost plain = cost(&m, op);
+	op.dropout = 1;
+	const struct op_cost with = cost(&m, op);
+	*calls = (with.issue_s - plain.issue_s) / 4e-6;
+	return with.alone_s - plain.alone_s - *calls * KERNEL_S;
+}
+
+/* A kernel of its own reads x, and writes the result and a mask of a byte; one that is there anyway writes the mask. */
+static void test_dropout(void)
+{
+	mesh(1, 1);
+	struct stack *s = &program.config.stack;
+	const struct stack before = *s;
+	struct op add = {.kind = OP_ADD, .dtype = DT_BF16, .out_dtype = DT_BF16, .matrix = {1 << 12, 1 << 10, 0}},
+		  scores = {.kind = OP_ATTN_SOFTMAX,
+			  .dtype = DT_BF16,
+			  .out_dtype = DT_BF16,
+			  .attn = {.batch = 2, .heads = 4, .kv_heads = 4, .seq = 1 << 10, .head_dim = 64}};
+	struct op norm = add;
+	norm.kind = OP_NORM_GRAD;
+	const double rows = 1 << 22, all = 2 * 4 * (double)(1 << 20), Bps = 2e12 * 0.9;
+	double calls;
+	s->dropout = 2;
+	s->dropout_grad = 1;
+	s->score_dropout = 2;
+	NEAR(dropout_adds_s(add, &calls), rows * (2 * 2 + 1) / Bps);
+	CU_ASSERT_DOUBLE_EQUAL(calls, 1, 1e-6);
+	NEAR(dropout_adds_s(norm, &calls), rows * (2 + 1) / Bps);
+	CU_ASSERT_DOUBLE_EQUAL(calls, 0, 1e-6);
+	NEAR(dropout_adds_s(scores, &calls), all * (2 * 2 + 1) / Bps);
+	s->autocast = true; /* softmax leaves fp32 */
+	NEAR(dropout_adds_s(scores, &calls), all * (2 * 4 + 1) / Bps);
+	s->dropout = 0;
+	NEAR(dropout_adds_s(add, &calls), rows / Bps);
+	CU_ASSERT_DOUBLE_EQUAL(calls, 0, 1e-6);
+	s->passes_hold_dropout = true;
+	CU_ASSERT_EQUAL(dropout_adds_s(scores, &calls), 0);
+	*s = before;
+}
+
+UNIT_MAIN("cost_stack", {"dropout", test_dropout}, {"counts of experts' rows", test_expert_counts},
+	{"experts one by one", test_expert_loop}, {"experts called one by one", test_expert_calls},
+	{"experts' biases", test_expert_biases}, {"launches that are waited for", test_launch_blocking},
+	{"scales of fp8 copies", test_dynamic_scales}, {"gathered weights copied back", test_copies_gathered},
+	{"adapters' units", test_adapter_units}, {"sums of gradients by kernels of their own", test_adds_gradients},
 	{"gradients through buckets", test_copies_gradients}, {"products of one repeated token", test_repeated_data},
 	{"prices of a role", test_prices})

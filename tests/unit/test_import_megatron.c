@@ -26,8 +26,8 @@ static void test_megatron(void)
 	check(KEY_parallel_strategy, "zero1");
 	check_leaf("bf16", NO_EFFECT, "fp8_recipe decides train.dtype");
 	check_leaf("global_batch_size", NOT_MODELLED, "the value is not in this file (--set train.global_batch)");
-	check_leaf("hidden_dropout", NOT_MODELLED, "dropout");
-	check_leaf("attention_dropout", NO_EFFECT, "off");
+	check(KEY_model_dropout, "0.1");
+	check(KEY_model_attention_dropout, "0");
 	import_free(&im);
 
 	take("--num-layers 32 --hidden-size 4096 --num-attention-heads 32 --tensor-model-parallel-size 4\n"

@@ -238,6 +238,9 @@ static void test_activations(void)
 	CU_ASSERT_DOUBLE_EQUAL((layer_B(c) - narrow) / (sbh * 2 * a), 1, 0.01);
 	const double with_dropout = layer_B(c);
 	c.stack.memory.dropout_B = 0; /* masks of 1 byte: two of the residual stream, one of the scores */
+	c.model.dropout = c.model.attention_dropout = 0.1;
+	CU_ASSERT_DOUBLE_EQUAL(layer_B(c), with_dropout, 1);
+	c.model.dropout = c.model.attention_dropout = 0;
 	CU_ASSERT_DOUBLE_EQUAL((with_dropout - layer_B(c)) / (sbh * (2 + a)), 1, 0.01);
 	c.stack.autocast = false;
 	c.stack.memory.dropout_B = 1;
