@@ -361,9 +361,10 @@ choices were made with their errors in view:
 | | gradients and losses of NVIDIA's recipes; formats of gradients under Megatron-Core |
 | | softmax of NeMo's vision transformers; GPT-NeoX's traffic; the stack of Primus |
 | experts | DeepEP's exchanges; launches of products; traffic of their weights |
-| | kernels that order their rows and add them up; MaxText's masks |
+| | kernels that order their rows and add them up; MaxText's masks; Megatron's biases |
 | rows | 71 that their authors' files describe otherwise; layers of LiBai's stages |
 | | cuDNN's attention in TRL's runs; windows for packed documents (prime-rl, torchtune) |
+| | dropout of 229 runs; frozen weights in fp8 of MLPerf's adapters |
 | all | attention under a mask; words of software |
 
 The same runs fix four widths of intervals (`scripts/widths.py`), so `inside` is no blind figure.
