@@ -161,7 +161,11 @@ uint64_t param_local_elements(const struct param *p, int64_t ranks)
 	return p->split <= TP_PARTIAL ? param_elements(p) : param_elements(p) / (uint64_t)ranks;
 }
 
-bool param_is_expert(enum param_kind k) { return k == PARAM_EXPERT_FC1_W || k == PARAM_EXPERT_FC2_W; }
+bool param_is_expert(enum param_kind k)
+{
+	return k == PARAM_EXPERT_FC1_W || k == PARAM_EXPERT_FC2_W ||
+	       (k >= PARAM_LORA_EXPERT_FC1_A && k <= PARAM_LORA_EXPERT_FC2_B);
+}
 
 bool param_is_product(enum param_kind k)
 {
@@ -185,7 +189,7 @@ bool param_is_matrix(const struct param *p)
 	return p->cols > 1;
 }
 
-bool param_is_lora(enum param_kind k) { return k >= PARAM_LORA_QKV_A && k <= PARAM_LORA_KV_UP_B; }
+bool param_is_lora(enum param_kind k) { return k >= PARAM_LORA_QKV_A && k <= PARAM_LORA_SHARED_FC2_B; }
 
 enum param_kind param_lora_of(enum param_kind w)
 {
@@ -197,7 +201,9 @@ enum param_kind param_lora_of(enum param_kind w)
 		{PARAM_SSM_OUT_W, PARAM_LORA_SSM_OUT_A}, {PARAM_SHORT_IN_W, PARAM_LORA_SHORT_IN_A},
 		{PARAM_SHORT_OUT_W, PARAM_LORA_SHORT_OUT_A}, {PARAM_Q_DOWN_W, PARAM_LORA_Q_DOWN_A},
 		{PARAM_Q_UP_W, PARAM_LORA_Q_UP_A}, {PARAM_KV_DOWN_W, PARAM_LORA_KV_DOWN_A},
-		{PARAM_KV_UP_W, PARAM_LORA_KV_UP_A}};
+		{PARAM_KV_UP_W, PARAM_LORA_KV_UP_A}, {PARAM_EXPERT_FC1_W, PARAM_LORA_EXPERT_FC1_A},
+		{PARAM_EXPERT_FC2_W, PARAM_LORA_EXPERT_FC2_A}, {PARAM_SHARED_FC1_W, PARAM_LORA_SHARED_FC1_A},
+		{PARAM_SHARED_FC2_W, PARAM_LORA_SHARED_FC2_A}};
 	for (size_t i = 0; i < COUNT(adapters); i++)
 		if (adapters[i].w == w)
 			return adapters[i].a;
@@ -234,7 +240,7 @@ static bool counts(const struct model *m, enum counted what, enum param_kind k)
 	switch (what) {
 	case COUNT_TRAINED: return model_trains(m, k);
 	case COUNT_LORA: return param_is_lora(k);
-	case COUNT_EXPERTS: return param_is_expert(k);
+	case COUNT_EXPERTS: return param_is_expert(k) && !param_is_lora(k);
 	case COUNT_ALL:
 	case COUNT_ACTIVE: break;
 	}
@@ -261,7 +267,7 @@ static uint64_t count(const struct model *m, enum counted what)
 	struct row rows[ROWS];
 	model_fill_rows(m, m->vocab, m->kv_heads, rows);
 	for (const struct row *r = rows; r < rows + ROWS; r++) {
-		int64_t copies = what >= COUNT_ACTIVE && param_is_expert(r->kind) ? m->experts_per_token : r->copies;
+		int64_t copies = what == COUNT_ACTIVE && param_is_expert(r->kind) ? m->experts_per_token : r->copies;
 		if (r->present && counts(m, what, r->kind))
 			total += (uint64_t)r->rows * (uint64_t)r->cols * (uint64_t)copies *
 			         (uint64_t)times_of(m, &layers, r->place);

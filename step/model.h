@@ -275,6 +275,14 @@ struct model {
 	X(LORA_KV_DOWN_B, "kv_down.lora_b") \
 	X(LORA_KV_UP_A, "kv_up.lora_a") \
 	X(LORA_KV_UP_B, "kv_up.lora_b") \
+	X(LORA_EXPERT_FC1_A, "expert.fc1.lora_a") /* of each expert its own */ \
+	X(LORA_EXPERT_FC1_B, "expert.fc1.lora_b") \
+	X(LORA_EXPERT_FC2_A, "expert.fc2.lora_a") \
+	X(LORA_EXPERT_FC2_B, "expert.fc2.lora_b") \
+	X(LORA_SHARED_FC1_A, "shared.fc1.lora_a") \
+	X(LORA_SHARED_FC1_B, "shared.fc1.lora_b") \
+	X(LORA_SHARED_FC2_A, "shared.fc2.lora_a") \
+	X(LORA_SHARED_FC2_B, "shared.fc2.lora_b") \
 	X(ENCODER_NORM_W, "encoder.norm.weight") \
 	X(ENCODER_NORM_B, "encoder.norm.bias") \
 	X(MTP_HIDDEN_NORM_W, \

@@ -183,6 +183,7 @@ struct op_attn {
 		int64_t back;      /* ATTENTION_PART*: keys of the rank so many places before; 0: of the whole group;
 		                      these and ATTN_*: OTHER_SEQUENCE */
 	};
+	int64_t seen;    /* ATTENTION_PART* with back 0: as window, of the whole group's keys */
 	int64_t softcap; /* ATTENTION*, flash: c of c tanh(score / c), before the mask and ALiBi; 0: none */
 };
 

@@ -246,17 +246,16 @@ bool op_is_flash(const struct op *op)
 
 bool op_sees_itself(const struct op *op) { return !is_part(op) || op->attn.back == 0; }
 
-int64_t op_window(const struct op *op)
+/* Returns the window, above 0, or the chunk, below 0. */
+static int64_t seen_of(const struct op *op)
 {
 	const bool has_window = op->kind == OP_ATTENTION || op->kind == OP_ATTENTION_GRAD;
-	return has_window && op->attn.window > 0 ? op->attn.window : 0;
+	return has_window ? op->attn.window : is_part(op) ? op->attn.seen : 0;
 }
 
-int64_t op_chunk(const struct op *op)
-{
-	const bool has_window = op->kind == OP_ATTENTION || op->kind == OP_ATTENTION_GRAD;
-	return has_window && op->attn.window < 0 ? -op->attn.window : 0;
-}
+int64_t op_window(const struct op *op) { return seen_of(op) > 0 ? seen_of(op) : 0; }
+
+int64_t op_chunk(const struct op *op) { return seen_of(op) < 0 ? -seen_of(op) : 0; }
 
 int64_t op_value_dim(const struct op *op)
 {
@@ -285,7 +284,8 @@ int64_t op_keys(const struct op *op)
 double op_masked_ends(const struct op *op)
 {
 	bool diagonal = op->flags & OP_CAUSAL && op_sees_itself(op);
-	return (diagonal ? (double)op->attn.seq : 0) + (op_window(op) > 0 ? (double)(op->attn.seq - op_window(op)) : 0);
+	const double keys = (double)op_keys(op), window = (double)op_window(op), own = (double)op->attn.seq / keys;
+	return (diagonal ? (double)op->attn.seq : 0) + (window > 0 ? (keys - window) * own : 0);
 }
 
 bool op_is_naive_product(const struct op *op)
@@ -321,13 +321,14 @@ struct op_gemm op_as_gemm(const struct op *op)
 
 double op_pairs(const struct op *op)
 {
-	double s = (double)op->attn.seq, keys = (double)op_keys(op), window = (double)op_window(op);
-	if (op_chunk(op) > 0) {
-		const double chunk = (double)op_chunk(op), rest = s - chunk * floor(s / chunk);
-		return floor(s / chunk) * chunk * (chunk + 1.0) / 2.0 + rest * (rest + 1.0) / 2.0;
+	double s = (double)op->attn.seq, keys = (double)op_keys(op), window = (double)op_window(op), own = s / keys;
+	if (op_chunk(op) > 0) { /* of all keys' queries, those of this rank: their mean over the group */
+		const double chunk = (double)op_chunk(op), rest = keys - chunk * floor(keys / chunk);
+		return own * (floor(keys / chunk) * chunk * (chunk + 1.0) / 2.0 + rest * (rest + 1.0) / 2.0);
 	}
 	if (window > 0)
-		return op->flags & OP_CAUSAL ? window * (window + 1.0) / 2.0 + (s - window) * window : s * window;
+		return op->flags & OP_CAUSAL ? own * (window * (window + 1.0) / 2.0 + (keys - window) * window)
+		                             : s * window;
 	if (!(op->flags & OP_CAUSAL))
 		return s * keys;
 	return op_sees_itself(op) ? s * (s + 1.0) / 2.0 + s * (keys - s) / 2.0 : s * keys / 2.0;

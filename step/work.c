@@ -40,7 +40,7 @@ static double flash_pairs(const struct op *op, bool whole)
 	if (!op_sees_itself(op))
 		return queries * keys / 2;
 	if (op_window(op) > 0 || op_chunk(op) > 0)
-		return fmin(s * s, op_pairs(op) + op_masked_ends(op) * FLASH_TILE / 2);
+		return fmin(s * keys, op_pairs(op) + op_masked_ends(op) * FLASH_TILE / 2);
 	return FLASH_TILE * FLASH_TILE * tiles * (tiles - 1) / 2 + last * s + queries * (keys - s) / 2;
 }
 

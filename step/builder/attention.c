@@ -1,6 +1,11 @@
 /* Attention in the forward pass of a block: its products, norms of heads, rope, the kernel, its gate. */
 #include "step/builder/blocks.h"
 
+int64_t build_window(const struct builder *b)
+{
+	return model_window(b->m, b->layer) * (b->m->window_kind == WINDOW_CHUNKED ? -1 : 1);
+}
+
 struct op build_attention_op(const struct builder *b, enum op_kind k)
 {
 	struct op op = build_new(b, k, "attention");
@@ -14,7 +19,7 @@ struct op build_attention_op(const struct builder *b, enum op_kind k)
 	if (k == OP_ATTN_SOFTMAX || k == OP_ATTN_SOFTMAX_GRAD)
 		op.dropout = b->m->attention_dropout > 0;
 	if (k == OP_ATTENTION || k == OP_ATTENTION_GRAD)
-		op.attn.window = model_window(b->m, b->layer) * (b->m->window_kind == WINDOW_CHUNKED ? -1 : 1);
+		op.attn.window = build_window(b);
 	if (op_is_flash(&op))
 		op.attn.softcap = b->m->attention_softcap;
 	if ((k == OP_ATTENTION || k == OP_ATTENTION_GRAD) && b->m->kv_lora_rank > 0)

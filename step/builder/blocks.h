@@ -212,6 +212,8 @@ void narrow_forget(struct builder *b, int32_t buffer);
 
 /* ---- ops that forward and backward share ---- */
 
+/* Returns a layer's window for op.attn: below 0 a chunk, 0 none. */
+int64_t build_window(const struct builder *b);
 struct op build_attention_op(const struct builder *b, enum op_kind k);
 /* Returns a SIGMOID_GATE or its gradient. */
 struct op build_gate_op(const struct builder *b, enum op_kind k, const char *what, int64_t rows, int64_t cols,

@@ -25,6 +25,7 @@ static struct op part_op(const struct builder *b, enum op_kind k, int64_t keys, 
 	struct op op = build_attention_op(b, k);
 	op.attn.keys = keys;
 	op.attn.back = place;
+	op.attn.seen = build_window(b);
 	op.flags |= place > 0 ? OP_ACCUMULATE : 0;
 	return op;
 }

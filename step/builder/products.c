@@ -16,7 +16,8 @@ static int64_t adapter_units(const struct builder *b, enum param_kind w)
 	if (!b->gathers || !b->c->parallel.adapter_units || !param_is_lora(w))
 		return 0;
 	const bool qkv = w == PARAM_LORA_QKV_A || w == PARAM_LORA_QKV_A + 1,
-		   fc1 = w == PARAM_LORA_FC1_A || w == PARAM_LORA_FC1_A + 1;
+		   fc1 = w == PARAM_LORA_FC1_A || w == PARAM_LORA_FC1_B || w == PARAM_LORA_SHARED_FC1_A ||
+	                 w == PARAM_LORA_SHARED_FC1_B || w == PARAM_LORA_EXPERT_FC1_A || w == PARAM_LORA_EXPERT_FC1_B;
 	return qkv ? 3 : fc1 && (b->m->mlp == MLP_SWIGLU || b->m->mlp == MLP_GEGLU) ? 2 : 1;
 }
 
@@ -59,12 +60,13 @@ static int lora_place(const struct builder *b, const struct linear *l)
 /* x A^T and u B^T of a product. */
 static struct linear lora_a(const struct builder *b, const struct linear *l)
 {
-	return (struct linear){"lora a", l->rows, b->m->lora_rank, l->in, param_lora_of(l->w), NO_PARAM, 0};
+	return (struct linear){"lora a", l->rows, b->m->lora_rank, l->in, param_lora_of(l->w), NO_PARAM, l->experts};
 }
 
 static struct linear lora_b(const struct builder *b, const struct linear *l)
 {
-	return (struct linear){"lora b", l->rows, l->out, b->m->lora_rank, param_lora_of(l->w) + 1, NO_PARAM, 0};
+	return (struct linear){"lora b", l->rows, l->out, b->m->lora_rank, param_lora_of(l->w) + 1, NO_PARAM,
+		l->experts};
 }
 
 /* Appends y += (x A^T) B^T. Not fused, the sum is a kernel of its own, as in PEFT (peft/tuners/lora/layer.py,
@@ -78,11 +80,11 @@ static void lora_forward(struct builder *b, const struct linear *l, int32_t x, s
 		return;
 	const struct linear down = lora_a(b, l), up = lora_b(b, l);
 	int32_t u = build_linear(b, &down, x);
-	struct view sum = fused ? y : view_of(build_act(b, up.rows, up.out));
+	struct view sum = fused ? y : view_of(build_act(b, all_rows(&up), up.out));
 	product(b, &up, OP_TRANS_B | (fused ? OP_ACCUMULATE : 0), up.rows, up.out, up.in, b->act, view_of(u),
 		weight_of(b, b->layer, up.w), view_of(NONE), sum);
 	if (!fused) {
-		struct op add = build_matrix(b, OP_ADD, "lora add", up.rows, up.out);
+		struct op add = build_matrix(b, OP_ADD, "lora add", all_rows(&up), up.out);
 		add.adapter = true;
 		build_with(b, add, y, sum, view_of(NONE), y);
 	}

@@ -112,7 +112,7 @@ struct saved {
 	int32_t held[SAVED_COUNT];   /* held: columns of results, and results that nothing reads */
 };
 
-#define LORA_PRODUCTS 13
+#define LORA_PRODUCTS 17
 #define OFFLOADED_ACTS 41
 
 /* Buffers that a block's forward pass keeps for its backward pass; NONE where the block has none. */

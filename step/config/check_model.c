@@ -222,9 +222,11 @@ static enum status check_window(const struct config *c, struct error *e)
 	if (!c->model.causal)
 		return config_error(c, KEY_model_sliding_window, e, "%" PRId64 " needs causal attention (nearest: 0)",
 			c->model.sliding_window);
-	if (c->parallel.context > 1 && c->parallel.context_kind != CTX_ALL_TO_ALL)
-		return config_error(c, KEY_model_sliding_window, e,
-			"%" PRId64 " is not modelled yet with context (nearest: 0)", c->model.sliding_window);
+	if (c->parallel.context > 1 && c->parallel.context_kind == CTX_RING)
+		return config_error_key(c, KEY_parallel_context_kind, e,
+			"ring passes on keys of whole ranks, most of which a window of %" PRId64
+			" does not see (nearest: all_gather)",
+			c->model.sliding_window);
 	return ST_OK;
 }
 
@@ -247,7 +249,7 @@ static enum status check_logits(const struct config *c, struct error *e)
 			"not modelled yet with kv_lora_rank (accepted: false)");
 	if (m->attention_sinks && c->parallel.context > 1 && c->parallel.context_kind == CTX_ALL_TO_ALL)
 		return config_error_key(c, KEY_parallel_context_kind, e,
-			"all_to_all is not modelled yet with attention_sinks (nearest: ring)");
+			"all_to_all is not modelled yet with attention_sinks (nearest: all_gather)");
 	if (m->attention_softcap > 0 && c->train.attention_kernel == KERNEL_FA1)
 		return config_error_key(c, KEY_train_attention_kernel, e,
 			"fa1 has no attention_softcap, which FlashAttention has from 2.6 on (nearest: fa2)");
@@ -330,9 +332,9 @@ static enum status check_trained(const struct config *c, struct error *e)
 	if (m->lora_rank > 0 && model_lora_parameters(m) == 0)
 		return config_error_key(c, KEY_train_lora_targets, e,
 			"no layer of layer_pattern has a product with such an adapter (accepted: all)");
-	if (m->lora_rank > 0 && m->experts > 0 && m->lora_targets == LORA_ALL)
+	if (m->lora_rank > 0 && m->experts > 0 && m->lora_targets == LORA_ALL && c->parallel.expert_tensor > 1)
 		return config_error_key(c, KEY_train_lora_targets, e,
-			"adapters of experts are not modelled yet (accepted: attention, qkv)");
+			"adapters of experts are not modelled yet with expert_tensor (accepted: attention, qkv)");
 	if (m->lora_rank > 0 && c->parallel.pipeline > 1 && schedule_splits_backward(c->parallel.schedule))
 		return config_error_key(c, KEY_train_lora_rank, e, "not modelled yet with schedule %s (accepted: 0)",
 			schedule_traits[c->parallel.schedule].name);
@@ -340,9 +342,9 @@ static enum status check_trained(const struct config *c, struct error *e)
 		return config_error_key(c, KEY_train_optimizer, e,
 			"%s is not modelled yet with frozen parameters (nearest: adamw)",
 			optimizer_name(c->train.optimizer));
-	if (model_freezes(m) && c->train.offload != OFF_NONE)
+	if (model_freezes(m) && c->train.offload != OFF_NONE && c->train.offload != OFF_ACTIVATIONS)
 		return config_error_key(c, KEY_train_offload, e,
-			"not modelled yet with frozen parameters (accepted: none)");
+			"not modelled yet with frozen parameters (accepted: none, activations)");
 	return ST_OK;
 }
 

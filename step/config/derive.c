@@ -175,6 +175,8 @@ double config_mtbf_hours(const struct config *c)
 
 const char *config_predicted_only(const struct config *c)
 {
+	if (c->parallel.context > 1 && c->model.sliding_window > 0)
+		return "model.sliding_window with parallel.context is predicted, not executed";
 	if (c->parallel.context > 1 && c->parallel.context_kind == CTX_ALL_TO_ALL)
 		return "parallel.context_kind all_to_all is predicted, not executed";
 	if (c->model.expert_groups > 0 || c->model.router_bias)

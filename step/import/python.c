@@ -442,6 +442,22 @@ static enum status finish(struct py_reader *r, const struct py_function *f, stru
 	return r->tree.failed || !value ? error_nomem(r->e, "the values of a Python text") : ST_OK;
 }
 
+/* Runs what stands outside of functions, and then the function that is meant, or those that build the parts. */
+static enum status build(struct py_reader *r, const char *wanted)
+{
+	struct body top = {.r = r};
+	for (size_t i = 0; i < r->lines.lines.n && !ends(r); i = behind_block(r, i))
+		if (!py_at(&(struct py_span){words_of(r, i).at, words_of(r, i).end}, "if"))
+			run_line(&top, words_of(r, i));
+	r->globals = r->scope = r->names.n;
+	const struct py_function *f = NULL;
+	struct ynode *parts = wanted ? NULL : py_builders(r, &f);
+	if (parts)
+		return finish(r, f, parts);
+	f = choose(r, wanted);
+	return f ? finish(r, f, py_call(r, f, NULL)) : ST_INPUT;
+}
+
 enum status python_parse(const char *text, size_t len, const char *name, const char *wanted, struct ydoc **out,
 	struct error *e)
 {
@@ -452,17 +468,7 @@ enum status python_parse(const char *text, size_t len, const char *name, const c
 	st = ydoc_create(name, &r.tree.doc, e);
 	if (!st && !find_functions(&r))
 		st = error_nomem(e, "the functions of a Python text");
-	const struct py_function *f = st ? NULL : choose(&r, wanted);
-	if (f) {
-		struct body top = {.r = &r};
-		for (size_t i = 0; i < r.lines.lines.n && !ends(&r); i = behind_block(&r, i))
-			if (!py_at(&(struct py_span){words_of(&r, i).at, words_of(&r, i).end}, "if"))
-				run_line(&top, words_of(&r, i));
-		r.globals = r.scope = r.names.n;
-		st = finish(&r, f, py_call(&r, f, NULL));
-	} else if (!st) {
-		st = ST_INPUT;
-	}
+	st = st ? st : build(&r, wanted);
 	if (st)
 		ydoc_destroy(r.tree.doc);
 	else

@@ -53,6 +53,10 @@ struct ynode *py_changed(struct py_reader *r, const struct py_word *sign, const 
 /* Returns the function of the file with this name, or NULL. */
 const struct py_function *py_function(const struct py_reader *r, const char *name, size_t len);
 
+/* step/import/python_builders.c: the config whose parts functions of the file build, as a call says that has
+ * model_config_builder; NULL without one. *first: one of these functions. */
+struct ynode *py_builders(struct py_reader *r, const struct py_function **first);
+
 /* step/import/python.c: what a function of the file returns, for arguments as a mapping. */
 struct ynode *py_call(struct py_reader *r, const struct py_function *f, const struct ynode *arguments);
 

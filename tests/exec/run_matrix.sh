@@ -426,6 +426,10 @@ train 8 parallel.expert=2 parallel.expert_tensor=2 parallel.pipeline=2 model.lay
 train 2 parallel.strategy=fsdp parallel.bucket_mb=25 parallel.expert=2 train.freeze=mlp
 train 2 parallel.strategy=fsdp parallel.bucket_mb=25 train.freeze=attention
 train 2 parallel.expert=2 train.lora_rank=4 train.lora_targets=attention
+train 1 train.lora_rank=4 model.experts_per_token=8 model.capacity_factor=1 train.fused=false
+train 2 train.lora_rank=4 parallel.expert=2 train.expert_gates=activation model.moe_latent=24
+train 2 train.lora_rank=4 parallel.expert=2 parallel.strategy=fsdp parallel.bucket_mb=25
+train 4 train.lora_rank=4 parallel.expert=2 parallel.tensor=2 parallel.sequence_parallel=true parallel.strategy=zero1
 train 2 parallel.expert=2 train.optimizer=muon
 train 2 parallel.expert=2 train.optimizer=adafactor
 train 4 "${sp[@]}" parallel.expert=2 parallel.strategy=zero1 train.optimizer=adafactor

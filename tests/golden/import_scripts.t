@@ -246,6 +246,67 @@ Primus, over Megatron-LM and MaxText.
     stepsim: unknown framework "flux" (known: accelerate, axolotl, deepspeed, levanter, litgpt, llama-factory, llm-foundry, maxtext, megatron, nanotron, nemo, olmo-core, torchtitan, torchtitan-0.2, torchtune, transformers)
     [2]
 
+OLMo-core's scripts whose parts functions build.
+
+    $ cat >builders.py <<'END'
+    > LENGTH = 4096
+    > def build_model(common: CommonComponents) -> TransformerConfig:
+    >     return TransformerConfig.olmo3_190M(vocab_size=common.tokenizer.padded_vocab_size())
+    > def build_module(common: CommonComponents) -> TransformerTrainModuleConfig:
+    >     rank_microbatch_size = 2 * common.max_sequence_length
+    >     if common.launch is not None:
+    >         rank_microbatch_size *= 2
+    >     return TransformerTrainModuleConfig(rank_microbatch_size=rank_microbatch_size, compile_model=True,
+    >         optim=SkipStepAdamWConfig(lr=3e-4), dp_config=TransformerDataParallelConfig(name=DataParallelType.hsdp,
+    >             param_dtype=DType.bfloat16, reduce_dtype=DType.float32))
+    > def build_trainer(common):
+    >     return TrainerConfig(save_folder=common.save_folder).with_recommended_evals(common.tokenizer, LENGTH)
+    > if __name__ == "__main__":
+    >     config_builder = partial(build_config, global_batch_size=1024 * LENGTH, max_sequence_length=LENGTH,
+    >         model_config_builder=build_model, train_module_config_builder=build_module,
+    >         trainer_config_builder=build_trainer, include_default_evals=False)
+    >     main(config_builder=config_builder)
+    > END
+    > stepsim import builders.py --gpus 64 | grep -v -e '^# *[0-9]* *taken' -e '  no effect'
+    # From builders.py, a config of OLMo-core.
+    # Keys: 20. Taken: 9. No effect on a step's time: 9. Not modelled: 2.
+    model:
+      layers: 12 # model._from_
+      hidden: 768 # model._from_
+      heads: 12 # model._from_
+      ffn_hidden: 3072 # model._from_
+      vocab: 100352 # model._from_
+      seq_len: 4096 # dataset.sequence_length
+      sliding_window: 4096 # model._from_
+      global_attention_every: 4 # model._from_
+      position: rope # model._from_
+      mlp: swiglu # model._from_
+      norm: rmsnorm # model._from_
+      bias: false # model._from_
+      qk_norm: full # model._from_
+      branch_norm: reordered # model._from_
+      tied_embeddings: false # model._from_
+    train:
+      stack: pytorch-fsdp # train_module.compile_model
+      global_batch: 1024 # data_loader.global_batch_size
+      micro_batch: 2 # train_module.rank_microbatch_size
+      dtype: bf16 # train_module.dp_config.param_dtype
+      param_dtype: fp32 # where the file is silent
+      reduce_dtype: fp32 # train_module.dp_config.reduce_dtype
+      optimizer: adamw # train_module.optim._target_
+    parallel:
+      strategy: hsdp # train_module.dp_config.name
+    cluster:
+      system: dgx-h100 # assumed: --system NAME takes another
+      nodes: 8 # --gpus
+    # What becomes of each key of builders.py:
+    # line  it is         key, value, and how or why
+    # -------------------------------------------------------------------------------------------------
+    #                     model.heads, model.ffn_hidden, model.vocab, model.position, model.norm,
+    #                     model.mlp, model.bias, model.tied_embeddings, model.qk_norm
+    #    3  not modelled  model.vocab_size = $common: the vocabulary of a tokenizer
+    #    6  not modelled  _line_6 = if common.launch is n...: a statement that is not run
+
 OLMo-core's scripts.
 
     $ cat >olmo.py <<'END'

@@ -296,9 +296,14 @@ static void test_experts(void)
 	refused(MOE "parallel: {expert: 2, tensor: 2, sequence_parallel: true, pipeline: 2, order: tp-pp-cp-ep-dp}", 8,
 		"cfg.yaml:3:79: parallel.order: experts are dealt to all ranks of a stage, and pp stands between these "
 		"(nearest: tp-cp-ep-dp-pp)");
-	refused("model: {preset: mixtral-8x7b}\ntrain: {lora_rank: 8, lora_targets: all}", 1,
-		"cfg.yaml:2:23: train.lora_targets: adapters of experts are not modelled yet (accepted: attention, "
-		"qkv)");
+	refused("model: {preset: mixtral-8x7b}\ntrain: {lora_rank: 8, lora_targets: all}\n"
+		"parallel: {expert: 2, expert_tensor: 2, tensor: 2, sequence_parallel: true}",
+		4,
+		"cfg.yaml:2:23: train.lora_targets: adapters of experts are not modelled yet with expert_tensor "
+		"(accepted: attention, qkv)");
+	refused("model: {preset: gpt-oss-20b}\nparallel: {context: 2, context_kind: ring}", 2,
+		"cfg.yaml:2:24: parallel.context_kind: ring passes on keys of whole ranks, most of which a window of "
+		"128 does not see (nearest: all_gather)");
 	refused(GPT2 "train: {fp8_recipe: rowwise}", 1, "cfg.yaml:2:9: train.fp8_recipe: not used unless dtype is fp8");
 	refused(GPT2 "train: {lora_base: nf4}", 1, "cfg.yaml:2:9: train.lora_base: not used without lora_rank");
 	refused(GPT2 "train: {lora_targets: qkv}", 1, "cfg.yaml:2:9: train.lora_targets: not used without lora_rank");

@@ -253,6 +253,38 @@ static void test_yaml(void)
 	import_free(&im);
 }
 
+/* mosaicml/llm-foundry, scripts/train/yamls/b200-yamls/dbrx-8192.yaml and llama-405b-peft-8192.yaml: experts, and
+ * adapters whose activations go to the host. */
+static void test_llm_foundry(void)
+{
+	take("model: {name: mpt_causal_lm, d_model: 6144, n_heads: 48, n_layers: 40, vocab_size: 128256,\n"
+	     "  no_bias: true, ffn_config: {ffn_type: mb_dmoe, mlp_type: glu, moe_top_k: 4,\n"
+	     "    ffn_act_fn: {name: silu}, moe_world_size: 8, ffn_hidden_size: 10752, \n"
+	     "    moe_num_experts: 16, moe_loss_weight: 0.05, memory_optimized_mlp: true},\n"
+	     "  attn_config: {kv_n_heads: 8, rope: true}, max_seq_len: 8192}\nglobal_train_batch_size: 32\n"
+	     "device_train_microbatch_size: 1\nfsdp_config: {sharding_strategy: FULL_SHARD}\n",
+		"llm-foundry");
+	check(KEY_model_ffn_hidden, "10752");
+	check(KEY_model_experts, "16");
+	check(KEY_model_experts_per_token, "4");
+	check(KEY_model_mlp, "swiglu");
+	check(KEY_parallel_expert, "8");
+	check_leaf("model.ffn_config.moe_loss_weight", NO_EFFECT, "arithmetic of the router");
+	check_leaf("model.ffn_config.memory_optimized_mlp", NOT_MODELLED,
+		"activations of experts kept in 8 bits, or computed again");
+	import_free(&im);
+	take("model: {name: hf_causal_lm, pretrained_model_name_or_path: meta-llama/Meta-Llama-3.1-405B-Instruct,\n"
+	     "  peft_config: {r: 64, peft_type: LORA, target_modules: [q_proj, k_proj, v_proj, o_proj]}}\n"
+	     "global_train_batch_size: 64\ndevice_train_microbatch_size: 1\n"
+	     "fsdp_config: {activation_cpu_offload: true, activation_checkpointing: true}\n",
+		"llm-foundry");
+	check(KEY_train_lora_rank, "64");
+	check(KEY_train_lora_targets, "attention");
+	check(KEY_train_offload, "activations");
+	check(KEY_train_recompute, "full");
+	import_free(&im);
+}
+
 /* hiyouga/LLaMA-Factory, examples/train_full/qwen3_full_sft_autotp.yaml and its train_qlora */
 static void test_llama_factory(void)
 {
@@ -404,5 +436,5 @@ static void test_export(void)
 }
 
 UNIT_MAIN("step: import", {"flags", test_flags}, {"torchtitan", test_torchtitan}, {"DeepSpeed", test_deepspeed},
-	{"YAML", test_yaml}, {"LLaMA-Factory", test_llama_factory}, {"refused", test_refused}, {"tables", test_tables},
-	{"export", test_export})
+	{"YAML", test_yaml}, {"LLaMA-Factory", test_llama_factory}, {"llm-foundry", test_llm_foundry},
+	{"refused", test_refused}, {"tables", test_tables}, {"export", test_export})

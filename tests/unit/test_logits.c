@@ -130,6 +130,20 @@ static void test_chunks(void)
 	rig_close(&apart);
 }
 
+/* The parts of a group's ranks have the pairs of the whole sequence between them: 8 queries of 2 ranks. */
+static void test_windows_of_parts(void)
+{
+	static const int64_t seen[] = {0, 3, 8, -4, -3};
+	for (size_t i = 0; i < COUNT(seen); i++) {
+		struct op part = rig_op(OP_ATTENTION_PART, OP_CAUSAL, 0, 1, 1, 1, 4, 3),
+			  whole = rig_op(OP_ATTENTION, OP_CAUSAL, 0, 1, 1, 1, 8, 3);
+		part.attn.keys = 8;
+		part.attn.seen = whole.attn.window = seen[i];
+		CU_ASSERT_EQUAL(2 * op_pairs(&part), op_pairs(&whole));
+		CU_ASSERT_EQUAL(2 * op_masked_ends(&part), op_masked_ends(&whole));
+	}
+}
+
 /* ---- kernels ---- */
 
 /* b, H, K, s, D */
@@ -170,4 +184,5 @@ static void test_logit_kernels(void)
 }
 
 UNIT_MAIN("logits", {"gradient of caps", test_cap_gradient}, {"sinks", test_sinks}, {"chunks", test_chunks},
-	{"kernels of attention", test_attention_kernels}, {"kernels of logits", test_logit_kernels})
+	{"windows of parts", test_windows_of_parts}, {"kernels of attention", test_attention_kernels},
+	{"kernels of logits", test_logit_kernels})

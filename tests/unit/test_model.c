@@ -311,6 +311,28 @@ static void test_adapters_of_others(void)
 	CU_ASSERT_EQUAL((int64_t)model_lora_parameters(&m), 2 * attention);
 }
 
+/* Adapters of rank 2 of each of three experts, of 8 columns or of 5, and of the shared one. */
+static void test_adapters_of_experts(void)
+{
+	struct model m = loaded(
+		"model: {layers: 2, hidden: 8, heads: 2, vocab: 11, seq_len: 5, mlp: swiglu, experts: 3, "
+		"experts_per_token: 2, moe_ffn_hidden: 6, shared_experts: 2, position: rope, "
+		"norm: rmsnorm, bias: false, first_dense_layers: 1, ffn_hidden: 16}");
+	m.lora_rank = 2;
+	const int64_t attention = 8 + 24 + 8 + 8, dense = 8 + 32 + 16 + 8, shared = 8 + 24 + 12 + 8;
+	const uint64_t experts = model_expert_parameters(&m);
+	CU_ASSERT_EQUAL((int64_t)model_lora_parameters(&m),
+		2 * (2 * attention + dense + shared + 3 * (8 + 12 + 6 + 8)));
+	CU_ASSERT_EQUAL(model_trained_parameters(&m), model_lora_parameters(&m));
+	m.moe_latent = 5;
+	CU_ASSERT_EQUAL((int64_t)model_lora_parameters(&m),
+		2 * (2 * attention + dense + shared + 3 * (5 + 12 + 6 + 5)));
+	m.moe_latent = 0;
+	m.lora_targets = LORA_ATTENTION;
+	CU_ASSERT_EQUAL((int64_t)model_lora_parameters(&m), 2 * 2 * attention);
+	CU_ASSERT_EQUAL(experts, 3 * 3 * 6 * 8); /* without adapters */
+}
+
 /* Llama 2 7B with adapters of rank 16: 16 x (in + out) for each of the products that NeMo has. */
 static void test_adapters(void)
 {
@@ -490,7 +512,7 @@ UNIT_MAIN("model", {"published counts", test_published_counts}, {"MPT by length"
 	{"patches and classes", test_vit}, {"diffusion", test_dit}, {"further tokens", test_further_tokens},
 	{"rows that a head sees", test_predictions}, {"order of a Llama", test_order_of_llama},
 	{"bias switches", test_bias_switches}, {"matrices", test_matrices}, {"adapters", test_adapters},
-	{"adapters of others", test_adapters_of_others}, {"experts", test_experts}, {"capacity", test_capacity},
-	{"tensor-parallel parts", test_tensor_parts}, {"shared heads of keys", test_shared_kv_heads},
-	{"padded vocabulary", test_padded_vocabulary}, {"FLOP a token", test_flop},
-	{"the order of layers", test_layer_order})
+	{"adapters of others", test_adapters_of_others}, {"adapters of experts", test_adapters_of_experts},
+	{"experts", test_experts}, {"capacity", test_capacity}, {"tensor-parallel parts", test_tensor_parts},
+	{"shared heads of keys", test_shared_kv_heads}, {"padded vocabulary", test_padded_vocabulary},
+	{"FLOP a token", test_flop}, {"the order of layers", test_layer_order})
