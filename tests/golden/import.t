@@ -88,8 +88,8 @@ A command line of Megatron-LM, as its scripts have it.
     cluster:
       system: dgx-a100 # --system
       nodes: 2 # nnodes
-    A step takes 4.78 s (90 % interval: 3.67 s to 6.23 s); 34 % of communication hides behind compute,
-      the rest takes 11.3 % of the step; it fits, 39.7 GiB are free.
+    A step takes 4.84 s (90 % interval: 3.71 s to 6.32 s); 34 % of communication hides behind compute,
+      the rest takes 11.2 % of the step; it fits, 38.7 GiB are free.
 
 DeepSpeed says nothing of the model: a Hugging Face config.json beside it does, or a preset's name.
 
@@ -340,11 +340,11 @@ What a file leaves to others is counted, and a plan that is larger than the file
     stepsim: nemo.yaml: 2 of its values are not in the file, such as model.tensor_model_parallel_size = ${TP} (--set parallel.tensor)
     stepsim: nemo.yaml: a config of NeMo and Megatron-Bridge, of which 7 keys are taken and 2 not modelled (`stepsim import` shows each)
     stepsim: it names no machine: one dgx-h100 is assumed (--gpus N takes more, --set cluster.system=NAME takes another)
-    stepsim: nemo.yaml (as `stepsim import` writes it):18:17: train.global_batch: 8 does not split into micro-batches of 8 on 8 replicas (nearest that do: 64)
+    stepsim: nemo.yaml (as `stepsim import` writes it):20:17: train.global_batch: 8 does not split into micro-batches of 8 on 8 replicas (nearest that do: 64)
     stepsim: nemo.yaml: 2 of its values are not in the file, such as model.tensor_model_parallel_size = ${TP} (--set parallel.tensor)
     stepsim: nemo.yaml: a config of NeMo and Megatron-Bridge, of which 7 keys are taken and 2 not modelled (`stepsim import` shows each)
     stepsim: it names no machine: dgx-h100 is assumed (--set cluster.system=NAME takes another)
-    A step takes 39.6 ms (90 % interval: 19.3 ms to 80.9 ms); 0 % of communication hides behind compute,
+    A step takes 39.7 ms (90 % interval: 19.4 ms to 81.2 ms); 0 % of communication hides behind compute,
       the rest takes 1.7 % of the step; it fits, 78.4 GiB are free.
     custom (3.32 M parameters), zero1 on 8 ranks (tp 4, dp 2), bf16
     stepsim: large.sh: its parallel degrees take 32 GPUs, and it has 8 (--gpus N takes more)

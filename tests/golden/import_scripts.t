@@ -43,6 +43,8 @@ A script with cases and tests; what it is called with stands behind its name.
       norm: rmsnorm # normalization
       bias: false # disable_bias_linear
       tied_embeddings: false # untie_embeddings_and_output_weights
+      dropout: 0.1 # default: hidden_dropout
+      attention_dropout: 0.1 # default: attention_dropout
     train:
       stack: megatron-lm # where the file is silent
       global_batch: 128 # global_batch_size
@@ -110,6 +112,8 @@ Megatron-DeepSpeed's mixture; BERT and T5 by the program that is called; Mamba's
       tied_embeddings: true # where the file is silent
       experts: 64 # num_experts
       experts_per_token: 1 # topk
+      dropout: 0.1 # default: hidden_dropout
+      attention_dropout: 0.1 # default: attention_dropout
       capacity_factor: 1 # moe_train_capacity_factor
     train:
       stack: megatron-deepspeed # deepspeed
@@ -153,6 +157,8 @@ Megatron-DeepSpeed's mixture; BERT and T5 by the program that is called; Mamba's
       classes: 2 # _script_
       type_vocab: 2 # _script_
       tied_embeddings: true # where the file is silent
+      dropout: 0.1 # default: hidden_dropout
+      attention_dropout: 0.1 # default: attention_dropout
     train:
       layers: 18 # decoder_num_layers
       seq_len: 128 # decoder_seq_length
