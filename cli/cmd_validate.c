@@ -121,7 +121,10 @@ static enum status write_collectives_json(const judged_collectives *rows, const 
 			real(j->busbw_Bps), "algorithm", text(j->algorithm), "protocol", text(j->protocol), "channels",
 			j->channels, "best", j->best, "use", text(j->use), "network",
 			text(network_known_name(j->network)), "fabric", text(j->fabric), "reason", text(j->reason));
-		json_array_append_new(results, row);
+		if (json_array_append_new(results, row)) {
+			json_decref(results);
+			return error_nomem(e, "a row of the JSON result");
+		}
 	}
 	json_t *all = json_pack("{s:o}", "results", results);
 	enum status st = all ? report_write_json(all, path, e) : error_nomem(e, "the JSON result");
@@ -161,7 +164,10 @@ static enum status write_json(const judged_rows *rows, const char *path, struct 
 			real(j->measured_memory_B), "fits", good ? json_boolean(j->fits) : json_null(), "tight",
 			good ? json_boolean(j->tight) : json_null(), "network", text(network_known_name(j->network)),
 			"reason", text(j->reason));
-		json_array_append_new(results, row);
+		if (json_array_append_new(results, row)) {
+			json_decref(results);
+			return error_nomem(e, "a row of the JSON result");
+		}
 	}
 	json_t *all = json_pack("{s:o}", "results", results);
 	enum status st = all ? report_write_json(all, path, e) : error_nomem(e, "the JSON result");

@@ -14,7 +14,7 @@
 
 static int64_t whole(const struct csv *t, size_t row, const char *column, int64_t blank)
 {
-	return *csv_get(t, row, column) ? (int64_t)cell_number(t, row, column) : blank;
+	return *csv_get(t, row, column) ? cell_whole(t, row, column) : blank;
 }
 
 #define PRESET 64

@@ -127,6 +127,11 @@ double cell_number(const struct csv *t, size_t row, const char *column)
 	return parse(csv_get(t, row, column), i < COUNT(numbers) ? numbers[i].kind : PLAIN, &value) ? value : 0;
 }
 
+int64_t cell_whole(const struct csv *t, size_t row, const char *column)
+{
+	return (int64_t)fmax(-1e15, fmin(1e15, cell_number(t, row, column)));
+}
+
 enum status cells_check_numbers(const struct csv *t, size_t row, struct error *e)
 {
 	static const char *const accepted[] = {[PLAIN] = "a whole number, 1024 or 1,024",

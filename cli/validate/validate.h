@@ -70,6 +70,9 @@ bool judged_covered(const struct judged *j); /* whether the measurement lies in 
 void cells_tidy(struct csv *t);
 /* The number of a cell of a table of steps: "1,024", "~3.7k" tokens/s, "8K" of seq_len (8192), "350 ms". 0: blank. */
 double cell_number(const struct csv *t, size_t row, const char *column);
+
+/* The same as a whole number, of at most 1e15 either way: no count is larger. */
+int64_t cell_whole(const struct csv *t, size_t row, const char *column);
 /* ST_INPUT: a cell of the row that should hold a number holds none, with what is accepted. */
 enum status cells_check_numbers(const struct csv *t, size_t row, struct error *e);
 

@@ -163,7 +163,7 @@ enum status system_words(const struct csv *t, size_t row, struct row_system *out
 {
 	const char *intra = csv_get(t, row, "interconnect_intra"), *inter = csv_get(t, row, "interconnect_inter");
 	char id[DEVICE_ID] = "", nic[64];
-	int64_t n = (int64_t)cell_number(t, row, "n_gpus"), host = (int64_t)cell_number(t, row, "gpus_per_node");
+	int64_t n = cell_whole(t, row, "n_gpus"), host = cell_whole(t, row, "gpus_per_node");
 	enum status st = gpu_words(csv_get(t, row, "gpu"), csv_get(t, row, "gpu_variant"), intra, id, e);
 	if (st)
 		return st;
@@ -181,7 +181,7 @@ enum status system_words(const struct csv *t, size_t row, struct row_system *out
 		return st;
 	const bool direct = without_switch(t, row, &d);
 	if (direct) /* or a part of the board runs */
-		host = (int64_t)cell_number(t, row, "gpus_per_node");
+		host = cell_whole(t, row, "gpus_per_node");
 	const char *fabric = network_fabric(csv_get(t, row, "fabric"), inter);
 	const char *joined = strncasecmp(intra, "PCIe", 4) == 0 ? " pcie" : direct ? " mesh" : "";
 	snprintf(out->line, sizeof out->line, "gpu:%" PRId64 " %s%s %s%s%s", host, id, joined, nic,
