@@ -37,6 +37,20 @@ static void put_number(struct import *im, enum key_id id, int64_t value, const c
 	import_put(im, id, text, remark);
 }
 
+/* Puts the keys of --set among what is written. A text that is no KEY=VALUE of a key is refused when all is parsed. */
+static void put_sets(const struct options *o, struct import *im)
+{
+	for (size_t i = 0; i < o->sets.n; i++) {
+		const char *text = o->sets.at[i], *equals = strchr(text, '='), *value = equals ? equals + 1 : NULL;
+		char typed[96];
+		enum key_id id;
+		snprintf(typed, sizeof typed, "%.*s", equals ? (int)(equals - text) : 0, text);
+		if (value && config_key_read(typed, &value, &id, NULL) == ST_OK && *value &&
+			strlen(value) < KEY_VALUE_MAX)
+			import_put(im, id, value, "--set");
+	}
+}
+
 /* Parses what there is so far. */
 static enum status parse(const struct options *o, const struct import *im, struct config *c, struct error *refused,
 	struct error *e)
@@ -115,17 +129,10 @@ static enum status put_hosts(const struct options *o, struct import *im, struct 
 }
 
 /* Returns whether the text or the options say which model it is; CONFIG.yaml would take another one's sizes. */
-static bool names_model(const struct options *o, const struct import *im)
+static bool names_model(const struct import *im)
 {
-	static const enum key_id ids[] = {KEY_model_preset, KEY_model_hf_config, KEY_model_layers};
-	for (size_t i = 0; i < COUNT(ids); i++) {
-		if (import_has(im, ids[i]))
-			return true;
-		for (size_t k = 0; k < o->sets.n; k++)
-			if (strstr(o->sets.at[k], config_key(ids[i])->name) != NULL)
-				return true;
-	}
-	return false;
+	return import_has(im, KEY_model_preset) || import_has(im, KEY_model_hf_config) ||
+	       import_has(im, KEY_model_layers);
 }
 
 /* Says that the text names no model that is known, and which it names. */
@@ -153,13 +160,14 @@ static void refuse_model(const struct import *im, struct error *refused)
 static enum status complete(const struct options *o, struct import *im, struct error *refused, struct error *e)
 {
 	enum status st = o->model ? put_model(im, o->model, e) : ST_OK;
+	put_sets(o, im);
 	if (o->gpus)
 		import_drop(im, KEY_parallel_data); /* it follows from them */
 	if (o->system)
 		import_put(im, KEY_cluster_system, o->system, "--system");
 	else if (!import_has(im, KEY_cluster_system))
 		import_put(im, KEY_cluster_system, STARTER_SYSTEM, "assumed: --system NAME takes another");
-	im->lacks_model = !names_model(o, im);
+	im->lacks_model = !names_model(im);
 	if (im->lacks_model)
 		refuse_model(im, refused);
 	struct config *c = st ? NULL : malloc(sizeof *c);

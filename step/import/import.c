@@ -130,6 +130,7 @@ void import_put(struct import *im, enum key_id id, const char *value, const char
 	rows_store(im, id, value, remark);
 	im->key[id].given = true;
 	im->key[id].by_default = false;
+	rows_drop_rivals(im, id);
 	rows_leave_to_preset(im);
 }
 

@@ -206,6 +206,12 @@ static enum key_id rival(const struct import *im, enum key_id id, bool by_defaul
 	return KEY_COUNT;
 }
 
+void rows_drop_rivals(struct import *im, enum key_id id)
+{
+	for (enum key_id other; (other = rival(im, id, true)) != KEY_COUNT;)
+		import_drop(im, other);
+}
+
 static bool has_preset(const char *name)
 {
 	char path[PATH_MAX_LEN];

@@ -7,6 +7,9 @@
 /* Gives each key of CONFIG.yaml its value, and each key of the text that a row names its verdict. ST_INPUT with
  * position: a value that the key of CONFIG.yaml cannot have. */
 enum status rows_apply(struct import *im, struct error *e);
+/* Takes back other keys that size the step, where this one does: CONFIG.yaml refuses two. */
+void rows_drop_rivals(struct import *im, enum key_id id);
+
 /* Take back what was assumed of a model that a preset or a file describes, and what the strategy does not use. */
 void rows_leave_to_preset(struct import *im);
 void rows_drop_unused(struct import *im);

@@ -62,7 +62,6 @@ is in tests/unit/test_import.c.)
     #   15  no effect     float8.enable_fsdp_float8_all_gather = true: other keys decide
     #   17  not modelled  plugin.name = mine: not known to stepsim
     stepsim: titan.toml: a config of torchtitan, of which 7 keys are taken and 1 not modelled (`stepsim import` shows each)
-    stepsim: it names no machine: dgx-h100 is assumed (--set cluster.system=NAME takes another)
     A step takes 1.34 s (90 % interval: 1.13 s to 1.59 s); 69 % of communication hides behind compute,
       the rest takes 6.4 % of the step; it fits, 118 GiB are free.
     llama3-8b (8.03 B parameters), fsdp on 64 ranks (tp 2, dp 32), bf16
@@ -371,3 +370,19 @@ The name of a preset's page on the hub is that preset.
     $ stepsim predict --model Qwen/Qwen3-0.6B-Base --system dgx-h100 2>&1 | sed -n '1p;4p'
     stepsim: --model Qwen/Qwen3-0.6B-Base: the preset qwen3-0.6b is taken, whose page this is
     qwen3-0.6b (596 M parameters), fsdp on 8 ranks (dp 8), bf16
+
+What --set gives stands in the config that is written, in place of the file's:
+
+    $ printf 'base_model: some/Model\nbf16: auto\nsequence_len: 2048\nmicro_batch_size: 4\n' >set.yml
+    > printf 'gradient_accumulation_steps: 4\noptimizer: adamw_torch\nflash_attention: true\n' >>set.yml
+    > stepsim import set.yml --set model.preset=llama3.2-1b --set micro_batch=2 --set train.global_batch=64 -o set.yaml
+    > grep -e 'preset' -e 'batch' set.yaml | grep -v '^#'
+    > stepsim predict set.yaml -q | sed -n 3,4p
+    > stepsim import set.yml --set model.preset=llama3.2-1b --set train.micro=2 -o no.yaml
+      preset: llama3.2-1b # --set
+      global_batch: 64 # --set
+      micro_batch: 2 # --set
+    llama3.2-1b (1.24 B parameters), ddp on 8 ranks (dp 8), bf16
+    a step: 64 sequences of 2048 tokens, 4 micro-batches of 2 a replica
+    stepsim: the config that was written is not complete: --set train.micro=2: unknown key (nearest: train.micro_batch)
+    [2]
