@@ -128,6 +128,31 @@ static enum status put_hosts(const struct options *o, struct import *im, struct 
 	return ST_OK;
 }
 
+/* Returns the GPUs of the config's system; 0: they are this machine's, or not known. */
+static int64_t count_gpus(const struct config *c)
+{
+	struct machine m;
+	if (strcmp(c->cluster.system, "auto") == 0 ||
+		machine_load(c->cluster.system, c->cluster.nodes, c->cluster.gpus_per_node, &m, NULL))
+		return 0;
+	const int64_t gpus = c->cluster.nodes * m.devices_per_node;
+	machine_free(&m);
+	return gpus;
+}
+
+/* Takes the micro-batch that follows from the batch and the GPUs, where the text says no other. */
+static enum status put_micro_batch(const struct options *o, struct import *im, struct config *c, struct error *refused,
+	struct error *e)
+{
+	const enum status st = import_splits_batch(im) ? parse(o, im, c, refused, e) : ST_OK;
+	if (st || refused->status || !import_splits_batch(im))
+		return st;
+	const int64_t gpus = count_gpus(c), model = c->parallel.tensor * c->parallel.context * c->parallel.pipeline;
+	if (gpus > 0 && gpus % model == 0)
+		import_split_batch(im, config_global_batch(c, gpus), gpus / model, refused);
+	return ST_OK;
+}
+
 /* Returns whether the text or the options say which model it is; CONFIG.yaml would take another one's sizes. */
 static bool names_model(const struct import *im)
 {
@@ -175,6 +200,8 @@ static enum status complete(const struct options *o, struct import *im, struct e
 		st = error_nomem(e, "a config");
 	if (!st && !refused->status && !(st = parse(o, im, c, refused, e)) && !refused->status)
 		st = put_hosts(o, im, c, refused, e);
+	if (!st && !refused->status)
+		st = put_micro_batch(o, im, c, refused, e);
 	free(c);
 	return st;
 }

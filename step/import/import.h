@@ -40,6 +40,12 @@ void import_drop(struct import *im, enum key_id id); /* leaves it to its default
 /* Returns whether the key has a value. */
 bool import_has(const struct import *im, enum key_id id);
 
+/* Returns whether the text gives a step's batch and leaves the micro-batch to follow from it. */
+bool import_splits_batch(const struct import *im);
+
+/* Gives such a text the micro-batch of a batch over so many replicas. *refused says where it does not split. */
+void import_split_batch(struct import *im, int64_t batch, int64_t replicas, struct error *refused);
+
 /* Counts the keys of each verdict. */
 void import_count(const struct import *im, size_t count[VERDICT_COUNT]);
 

@@ -137,7 +137,8 @@ static enum status load(const char *name, struct import_table *t, struct error *
 	const struct ynode *root = ydoc_root(doc), *rows = ynode_get(root, "rows"), *sets = ynode_get(root, "sets"),
 			   *also = ynode_get(root, "also");
 	if (t->docs.n == 1 && !(st = read_text(root, "writes", &t->writes, e)) &&
-		!(st = read_text(root, "launch", &t->launch, e)) && !(st = read_text(root, "title", &t->title, e)))
+		!(st = read_text(root, "launch", &t->launch, e)) && !(st = read_text(root, "title", &t->title, e)) &&
+		!(st = read_text(root, "accumulation", &t->accumulation, e)))
 		t->detect = ynode_get(root, "detect");
 	if (ynode_get(root, "imports"))
 		t->imports = ynode_get(root, "imports");

@@ -22,6 +22,8 @@
  *   only     import or export
  *   form     export writes the row in this form alone
  * Of several rows for one key of CONFIG.yaml the first counts that the file has; defaults come after all of them.
+ * accumulation: the framework's key of the micro-batches in a step of each replica, 1 without it. A text with a batch
+ * and no micro-batch has the one that follows from them and from the GPUs (step/import/micro_batch.c).
  * sets: keys of CONFIG.yaml that hold where no row gives another value.
  * no_effect, not_modelled: {why: [patterns of keys]}; of several that a key fits the longest counts.
  * also: further tables, whose rows and lists come behind; those in parts/ are no framework's own.
@@ -56,7 +58,7 @@ struct import_reason {
 
 struct import_table {
 	char name[STACK_NAME];
-	const char *title, *writes, *launch;
+	const char *title, *writes, *launch, *accumulation;
 	const struct ynode *detect, *apart, *imports;
 	VEC(struct import_row) rows;
 	VEC(struct import_reason) reasons;

@@ -478,3 +478,52 @@ MaxText's base.yml by itself has all keys: those of a dense model say nothing, a
       experts: 8 # num_experts
       experts_per_token: 2 # num_experts_per_tok
       moe_ffn_hidden: 1024 # base_moe_mlp_dim
+
+DeepSpeed's micro-batch follows from the batch, the GPUs and the accumulation, where the file does not name it.
+Communication overlaps by default at stage 3 alone, and experts that are not enabled stay where they are.
+
+    $ cat >ds.json <<'END'
+    > {"train_batch_size": 64, "gradient_accumulation_steps": 4, "bf16": {"enabled": true},
+    >  "zero_optimization": {"stage": 2}, "expert_parallel": {"enabled": false, "autoep_size": 8}}
+    > END
+    > stepsim import ds.json mixtral-8x7b --gpus 8 | grep -E 'micro_batch|overlap|expert'
+    > stepsim import ds.json mixtral-8x7b --gpus 64 >none.yaml
+    > sed 's/, "gradient.*4//; s/"stage": 2/"stage": 3/' ds.json >ds3.json
+    > stepsim import ds3.json mixtral-8x7b --gpus 16 | grep -E 'micro_batch|overlap'
+      micro_batch: 2 # train_batch_size over 8 replicas, 4 micro-batches each
+      overlap: false # default: zero_optimization.overlap_comm
+    #    1  taken      gradient_accumulation_steps = 4: as train.micro_batch
+    #    2  no effect  expert_parallel.enabled = false: names the model's layers
+    #    2  no effect  expert_parallel.autoep_size = 8: other keys decide
+    stepsim: the config that was written is not complete: ds.json: a batch of 64 does not split into 256 micro-batches (64 replicas x 4; --gpus N takes other GPUs)
+      micro_batch: 4 # train_batch_size over 16 replicas, 1 micro-batch each
+
+Megatron's flex dispatcher has the backend that is named, whatever the older key says.
+
+    $ cat >flex.yaml <<'END'
+    > model: {num_layers: 4, hidden_size: 512, num_attention_heads: 8, seq_length: 1024, num_moe_experts: 8,
+    >   expert_model_parallel_size: 8, moe_token_dispatcher_type: flex, moe_flex_dispatcher_backend: hybridep,
+    >   moe_enable_deepep: false}
+    > train: {micro_batch_size: 1, global_batch_size: 16}
+    > ddp: {}
+    > END
+    > stepsim import flex.yaml | grep -E 'dispatch|deepep'
+      expert_dispatch: once_a_host # model.moe_flex_dispatcher_backend
+    #    2  no effect     model.moe_token_dispatcher_type = flex: other keys decide
+    #    2  taken         model.moe_flex_dispatcher_backend = hybridep: as parallel.expert_dispatch
+    #    3  no effect     model.moe_enable_deepep = false: model.moe_flex_dispatcher_backend decides
+    #                     parallel.expert_dispatch
+
+Axolotl loads a model in the format that it trains in, bf16 by default; FSDP keeps fp32 weights, and may gather in fp8.
+
+    $ printf 'base_model: Qwen/Qwen3-8B\nsequence_len: 4096\nmicro_batch_size: 1\n' >ax.yaml
+    > stepsim import ax.yaml | grep dtype
+    > (cat ax.yaml; echo 'fp16: true') >half.yaml
+    > stepsim import half.yaml | grep dtype:
+    > (cat ax.yaml; printf 'bf16: true\nfp8: true\nfsdp_version: 2\nfp8_enable_fsdp_float8_all_gather: true\n') >fp8.yaml
+    > stepsim import fp8.yaml | grep dtype:
+      dtype: bf16 # default: bf16
+      param_dtype: bf16 # default: bf16
+      dtype: fp16 # fp16
+      dtype: fp8 # fp8
+      gather_dtype: fp8 # fp8_enable_fsdp_float8_all_gather
