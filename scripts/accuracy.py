@@ -32,9 +32,11 @@ def inside(p):
 
 
 def first_median(rows):
-    """Cell: the median of |error| of the first, blind prediction; '-' where constants were fitted to a row."""
+    """Cell: the median of |error| of the first, blind prediction, without runs that were refused then; '-' where
+    constants were fitted to a row."""
     size = [abs(float(r['first_error'])) for r in rows if r['first_error']]
-    return '%.1f' % statistics.median(size) if len(size) == len(rows) else '-'
+    fitted = any(r['use'] != 'outside' and not r['first_error'] for r in rows)
+    return '%.1f' % statistics.median(size) if size and not fitted else '-'
 
 
 def errors(pairs):
@@ -204,7 +206,8 @@ No GPU was at hand: all GPU runs below were made by others. `make validate` writ
 Each source counts once, however many runs it has. All values in %%:
 
 %(one_vote)s
-- `first`: errors of the prediction made before anything was changed for these runs.
+- `first`: errors of the prediction made before anything was changed for these runs. Runs that were
+  refused then have none.
 - `median`, `mean`: of |predicted - measured| / measured.
 - `inside`: share of the runs inside their 90 %% interval.
 
