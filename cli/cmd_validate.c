@@ -105,6 +105,24 @@ static json_t *any_text(const char *s)
 
 static json_t *text(const char *s) { return s && *s ? any_text(s) : json_null(); }
 
+/* Takes over the row; where it cannot be kept, *results becomes NULL, so that no row is lost in silence. */
+static void add_row(json_t **results, json_t *row)
+{
+	if (!json_array_append_new(*results, row))
+		return;
+	json_decref(*results);
+	*results = NULL;
+}
+
+/* Takes over the results; NULL: a row did not fit in memory. */
+static enum status write_results(json_t *results, const char *path, struct error *e)
+{
+	json_t *all = json_pack("{s:o}", "results", results);
+	enum status st = all ? report_write_json(all, path, e) : error_nomem(e, "the JSON result");
+	json_decref(all);
+	return st;
+}
+
 static enum status write_collectives_json(const judged_collectives *rows, const char *path, struct error *e)
 {
 	json_t *results = json_array();
@@ -121,15 +139,9 @@ static enum status write_collectives_json(const judged_collectives *rows, const 
 			real(j->busbw_Bps), "algorithm", text(j->algorithm), "protocol", text(j->protocol), "channels",
 			j->channels, "best", j->best, "use", text(j->use), "network",
 			text(network_known_name(j->network)), "fabric", text(j->fabric), "reason", text(j->reason));
-		if (json_array_append_new(results, row)) {
-			json_decref(results);
-			return error_nomem(e, "a row of the JSON result");
-		}
+		add_row(&results, row);
 	}
-	json_t *all = json_pack("{s:o}", "results", results);
-	enum status st = all ? report_write_json(all, path, e) : error_nomem(e, "the JSON result");
-	json_decref(all);
-	return st;
+	return write_results(results, path, e);
 }
 
 /* With -q only the summary is printed. */
@@ -164,15 +176,9 @@ static enum status write_json(const judged_rows *rows, const char *path, struct 
 			real(j->measured_memory_B), "fits", good ? json_boolean(j->fits) : json_null(), "tight",
 			good ? json_boolean(j->tight) : json_null(), "network", text(network_known_name(j->network)),
 			"reason", text(j->reason));
-		if (json_array_append_new(results, row)) {
-			json_decref(results);
-			return error_nomem(e, "a row of the JSON result");
-		}
+		add_row(&results, row);
 	}
-	json_t *all = json_pack("{s:o}", "results", results);
-	enum status st = all ? report_write_json(all, path, e) : error_nomem(e, "the JSON result");
-	json_decref(all);
-	return st;
+	return write_results(results, path, e);
 }
 
 /* ---- what is validated ---- */

@@ -41,11 +41,9 @@ static void put_number(struct import *im, enum key_id id, int64_t value, const c
 static void put_sets(const struct options *o, struct import *im)
 {
 	for (size_t i = 0; i < o->sets.n; i++) {
-		const char *text = o->sets.at[i], *equals = strchr(text, '='), *value = equals ? equals + 1 : NULL;
-		char typed[96];
+		const char *value;
 		enum key_id id;
-		snprintf(typed, sizeof typed, "%.*s", equals ? (int)(equals - text) : 0, text);
-		if (value && config_key_read(typed, &value, &id, NULL) == ST_OK && *value &&
+		if (config_set_read(o->sets.at[i], &value, &id, NULL) == ST_OK && *value &&
 			strlen(value) < KEY_VALUE_MAX)
 			import_put(im, id, value, "--set");
 	}
@@ -144,8 +142,10 @@ static int64_t count_gpus(const struct config *c)
 static enum status put_micro_batch(const struct options *o, struct import *im, struct config *c, struct error *refused,
 	struct error *e)
 {
-	const enum status st = import_splits_batch(im) ? parse(o, im, c, refused, e) : ST_OK;
-	if (st || refused->status || !import_splits_batch(im))
+	if (!import_splits_batch(im))
+		return ST_OK;
+	const enum status st = parse(o, im, c, refused, e);
+	if (st || refused->status)
 		return st;
 	const int64_t gpus = count_gpus(c), model = c->parallel.tensor * c->parallel.context * c->parallel.pipeline;
 	if (gpus > 0 && gpus % model == 0)

@@ -51,17 +51,17 @@ struct loader {
 
 /* ---- --set ---- */
 
-static enum status find_set(const struct loader *l, size_t i)
+enum status config_set_read(const char *text, const char **value, enum key_id *id, struct error *e)
 {
-	const char *text = l->sets[i], *equals = strchr(text, '=');
+	const char *equals = strchr(text, '=');
 	struct error inner = {0};
 	char typed[96];
 	if (!equals || equals == text)
-		return error_set(l->e, ST_INPUT, "--set %.200s: expected KEY=VALUE, such as train.micro_batch=4", text);
+		return error_set(e, ST_INPUT, "--set %.200s: expected KEY=VALUE, such as train.micro_batch=4", text);
 	snprintf(typed, sizeof typed, "%.*s", (int)(equals - text), text);
-	l->given[i].value = equals + 1;
-	enum status st = config_key_read(typed, &l->given[i].value, &l->given[i].id, &inner);
-	return st ? error_set(l->e, st, "--set %.200s: %s", text, inner.text) : ST_OK;
+	*value = equals + 1;
+	enum status st = config_key_read(typed, value, id, &inner);
+	return st ? error_set(e, st, "--set %.200s: %s", text, inner.text) : ST_OK;
 }
 
 /* A value is a plain text unless it starts like a list, a mapping or a quoted text. */
@@ -342,7 +342,7 @@ static enum status build(struct loader *l)
 	enum key_id drop;
 	*c = l->reader->defaults;
 	for (size_t i = 0; i < l->n_sets; i++)
-		if ((st = find_set(l, i)))
+		if ((st = config_set_read(l->sets[i], &l->given[i].value, &l->given[i].id, l->e)))
 			return st;
 	if ((st = check_sections(l)) || (st = check_model_given(l)) || (st = apply_stack(l)))
 		return st;

@@ -268,6 +268,9 @@ enum status config_alias_read(const char *section, const char *name, const char 
 	struct error *e);
 /* config_key_typed (step/config/config.h) with the key's id in place of its path. */
 enum status config_key_read(const char *typed, const char **value, enum key_id *id, struct error *e);
+/* Reads a text of --set, KEY=VALUE: *value points into it, or is the key's own word. ST_INPUT: it is none, or of an
+ * unknown key. */
+enum status config_set_read(const char *text, const char **value, enum key_id *id, struct error *e);
 /* Writes the other names of a key, with their own values: "zero_stage, zero (0: ddp, 1: zero1); hsdp (true: hsdp)".
  * Returns buf. */
 #define ALIAS_NAMES_MAX CONFIG_NAMES_MAX

@@ -13,7 +13,7 @@
 
 /* ---- functions ---- */
 
-static struct py_span words_of(const struct py_reader *r, size_t line)
+struct py_span py_words_of(const struct py_reader *r, size_t line)
 {
 	const struct py_line *l = &r->lines.lines.at[line];
 	const struct py_word *first = r->lines.words.at + l->first;
@@ -35,7 +35,7 @@ static size_t behind_block(const struct py_reader *r, size_t line)
 static bool find_functions(struct py_reader *r)
 {
 	for (size_t i = 0; i < r->lines.lines.n; i = behind_block(r, i)) {
-		struct py_span s = words_of(r, i);
+		struct py_span s = py_words_of(r, i);
 		if (indent_of(r, i) == 0 && py_takes(&s, "def") && s.at < s.end &&
 			!vec_push(&r->functions, ((struct py_function){s.at, i, i + 1, behind_block(r, i)})))
 			return false;
@@ -46,7 +46,7 @@ static bool find_functions(struct py_reader *r)
 /* Binds the parameters: arguments by name or place, else the default, else a value that is not known. */
 static void bind(struct py_reader *r, const struct py_function *f, const struct ynode *arguments)
 {
-	struct py_span s = words_of(r, f->line);
+	struct py_span s = py_words_of(r, f->line);
 	char place[24];
 	int n = 0;
 	s.at += s.end - s.at < 3 ? s.end - s.at : 3; /* def name ( */
@@ -255,7 +255,7 @@ static size_t run_if(struct body *b, size_t line, size_t to)
 {
 	bool taken = false;
 	for (bool first = true; line < to; first = false) {
-		struct py_span s = words_of(b->r, line);
+		struct py_span s = py_words_of(b->r, line);
 		const size_t behind = behind_block(b->r, line);
 		const bool other = py_at(&s, "else");
 		if (!first && !other && !py_at(&s, "elif"))
@@ -269,7 +269,7 @@ static size_t run_if(struct body *b, size_t line, size_t to)
 			known = v && py_truth(v, &yes);
 		}
 		if (!taken && !known)
-			leave(b->r, words_of(b->r, line));
+			leave(b->r, py_words_of(b->r, line));
 		if (!taken && known && yes)
 			run(b, line + 1, behind < to ? behind : to);
 		taken |= !known || yes;
@@ -306,7 +306,7 @@ static bool ends(const struct py_reader *r)
 static void run(struct body *b, size_t from, size_t to)
 {
 	while (from < to && !b->done && !ends(b->r)) {
-		const struct py_span s = words_of(b->r, from);
+		const struct py_span s = py_words_of(b->r, from);
 		if (py_at(&s, "if")) {
 			from = run_if(b, from, to);
 			continue;
@@ -351,7 +351,7 @@ struct ynode *py_call(struct py_reader *r, const struct py_function *f, const st
 
 static bool needs_arguments(const struct py_reader *r, const struct py_function *f)
 {
-	struct py_span s = words_of(r, f->line);
+	struct py_span s = py_words_of(r, f->line);
 	s.at += s.end - s.at < 3 ? s.end - s.at : 3; /* def name ( */
 	for (s.end = py_find(s, ")"); s.at < s.end; s.at++) {
 		const struct py_word *stop = py_find(s, ","), *is = py_find((struct py_span){s.at, stop}, "=");
@@ -447,8 +447,8 @@ static enum status build(struct py_reader *r, const char *wanted)
 {
 	struct body top = {.r = r};
 	for (size_t i = 0; i < r->lines.lines.n && !ends(r); i = behind_block(r, i))
-		if (!py_at(&(struct py_span){words_of(r, i).at, words_of(r, i).end}, "if"))
-			run_line(&top, words_of(r, i));
+		if (!py_at(&(struct py_span){py_words_of(r, i).at, py_words_of(r, i).end}, "if"))
+			run_line(&top, py_words_of(r, i));
 	r->globals = r->scope = r->names.n;
 	const struct py_function *f = NULL;
 	struct ynode *parts = wanted ? NULL : py_builders(r, &f);

@@ -13,13 +13,6 @@ static bool ends_in(const char *name, size_t len, const char *end)
 	return len > n && strncmp(name + len - n, end, n) == 0;
 }
 
-static struct py_span words_of(const struct py_reader *r, size_t line)
-{
-	const struct py_line *l = &r->lines.lines.at[line];
-	const struct py_word *first = r->lines.words.at + l->first;
-	return (struct py_span){first, first + l->n};
-}
-
 /* Returns the function of the file that an argument names; NULL without one. */
 static const struct py_function *builder_of(const struct py_reader *r, const struct ynode *argument)
 {
@@ -32,7 +25,7 @@ static const struct py_function *builder_of(const struct py_reader *r, const str
 static bool find_call(const struct py_reader *r, struct py_span *call)
 {
 	for (size_t i = 0; i < r->lines.lines.n; i++) {
-		struct py_span s = words_of(r, i);
+		struct py_span s = py_words_of(r, i);
 		for (const struct py_word *w = s.at; w + 1 < s.end; w++)
 			if (py_is(w, "model_config_builder") && py_is(w + 1, "=")) {
 				const struct py_word *is = py_find(s, "=");

@@ -57,6 +57,9 @@ const struct py_function *py_function(const struct py_reader *r, const char *nam
  * model_config_builder; NULL without one. *first: one of these functions. */
 struct ynode *py_builders(struct py_reader *r, const struct py_function **first);
 
+/* step/import/python.c: the words of a line. */
+struct py_span py_words_of(const struct py_reader *r, size_t line);
+
 /* step/import/python.c: what a function of the file returns, for arguments as a mapping. */
 struct ynode *py_call(struct py_reader *r, const struct py_function *f, const struct ynode *arguments);
 
