@@ -280,11 +280,8 @@ static enum status add_keys(struct table *t, const char *name, struct error *e)
 	enum status st = ST_OK;
 	(void)name;
 	for (size_t i = 0; !st && config_key_words(i, &k); i++)
-		st = table_row(t, e, "%s|%s|%s", k.path,
-			!k.default_   ? "derived"
-			: *k.default_ ? k.default_
-				      : "-",
-			k.names);
+		st = table_row(t, e, "%s|%s|%s%s%s|%s", k.path, k.meaning, k.values, *k.default_ ? "; default: " : "",
+			k.default_, k.names);
 	return st;
 }
 
@@ -322,9 +319,9 @@ static const struct listing listings[] = {
 	{"parameters", "stacks", NULL, add_stack_parameters, NULL},
 	{"parameters", NULL, NULL, add_every_stack, NULL},
 	{"parameters", NULL, NULL, add_constants, NULL},
-	{"keys", NULL, "<key|<default|<other names", add_keys,
-		"derived: follows from other keys. Case, - and _ of other names do not matter.\n"
-		"configs/reference.yaml has the values and the meaning of each key"},
+	{"keys", NULL, "<key|<meaning|<values; default|<other names", add_keys,
+		"(heads): the default follows from other keys; (later): not modelled yet, refused.\n"
+		"Case, - and _ of other names do not matter. configs/reference.yaml has each key in its place"},
 };
 
 #define LISTINGS COUNT(listings)

@@ -247,7 +247,12 @@ bool config_key_words(size_t i, struct config_key_words *out)
 		return false;
 	const struct config_key *k = config_key((enum key_id)i);
 	out->path = k->path;
-	out->default_ = k->default_;
+	out->meaning = k->meaning;
+	if (k->default_)
+		snprintf(out->default_, sizeof out->default_, "%s", k->default_);
+	else
+		snprintf(out->default_, sizeof out->default_, "(%s)", k->follows);
+	key_values(k, out->values);
 	config_alias_names((enum key_id)i, out->names);
 	return true;
 }

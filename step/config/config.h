@@ -244,8 +244,10 @@ enum status config_key_typed(const char **key, const char **value, struct error 
 /* A key in words, for `stepsim list keys`. */
 #define CONFIG_NAMES_MAX 512
 struct config_key_words {
-	const char *path, *default_;  /* NULL: the default follows from other keys */
-	char names[CONFIG_NAMES_MAX]; /* its other names; "" */
+	const char *path, *meaning;
+	char default_[CONFIG_NAMES_MAX]; /* "(heads)": it follows from other keys; "": an empty text */
+	char values[CONFIG_NAMES_MAX];   /* what it takes: "from 1", "none, selective, full" */
+	char names[CONFIG_NAMES_MAX];    /* its other names; "" */
 };
 /* Fills the i-th; false behind the last. */
 bool config_key_words(size_t i, struct config_key_words *out);

@@ -75,30 +75,36 @@ WORDS(backend, BACKEND_COUNT, {"auto", BACKEND_AUTO}, {"cuda", BACKEND_CUDA}, {"
 #define INT_AUTO(l, h) INT(l, h), .takes_auto = true
 #define REAL(l, h, u) .type = KEY_REAL, .low = (l), .high = (h), .unit = (u)
 #define REAL_AUTO(l, h, u) REAL(l, h, u), .takes_auto = true
-#define MIB(l, h) .type = KEY_MIB, .low = (l), .high = (h)
+#define TIME(l, h) REAL(l, h, UNIT_SECOND), .values = "a time"
+#define USD_AUTO(l, h) REAL_AUTO(l, h, UNIT_USD), .values = "USD"
+#define MIB(l, h) .type = KEY_MIB, .low = (l), .high = (h), .values = "a size"
 #define MIB_AUTO(l, h) MIB(l, h), .takes_auto = true
-#define BYTES(l, h) .type = KEY_BYTES, .low = (l), .high = (h), .unit = UNIT_BYTE
-#define BOOL .type = KEY_BOOL
+#define BYTES(l, h) .type = KEY_BYTES, .low = (l), .high = (h), .unit = UNIT_BYTE, .values = "a size"
+#define BOOL .type = KEY_BOOL, .values = "true, false"
 #define WORD(w) .type = KEY_WORD, .words = w##_words, .n_words = COUNT(w##_words)
 #define STORAGE_WORD WORD(storage_dtype), .n_later = 1
 #define NUMBER_WORD(w) .type = KEY_NUMBER_WORD, .words = w##_words, .n_words = COUNT(w##_words)
 #define SET_AUTO(w) .type = KEY_SET, .words = w##_words, .n_words = COUNT(w##_words), .takes_auto = true
-#define TEXT .type = KEY_TEXT
-#define TEXTS .type = KEY_TEXTS
-#define ORDER .type = KEY_ORDER, .words = dim_words, .n_words = COUNT(dim_words)
-#define STAGES .type = KEY_STAGES, .low = 0, .high = 10000
-#define RANKS .type = KEY_RANKS, .low = 1, .high = 1000
-#define AT(member) .offset = offsetof(struct config, member), .size = sizeof((struct config *)0)->member
-#define ROW(section_, key_, type_, at_, def, used) \
+#define TEXT(what) .type = KEY_TEXT, .values = (what)
+#define TEXTS(what) .type = KEY_TEXTS, .values = (what)
+#define ORDER .type = KEY_ORDER, .words = dim_words, .n_words = COUNT(dim_words), .values = "each of the five, once"
+#define STAGES .type = KEY_STAGES, .low = 0, .high = 10000, .values = "a list, from 0"
+#define RANKS .type = KEY_RANKS, .low = 1, .high = 1000, .values = "a map"
+#define FOLLOWS(text) NULL, .follows = (text)
+#define KEY(section_, key_, type_, member_, default_text, used, meaning_) \
 	[KEY_##section_##_##key_] = {.section = #section_, \
 		.name = #key_, \
 		.path = #section_ "." #key_, \
 		type_, \
-		at_, \
-		.default_ = def, \
-		.used_by = (used)},
+		.offset = offsetof(struct config, member_), \
+		.size = sizeof((struct config *)0)->member_, \
+		.default_ = default_text, \
+		.used_by = (used), \
+		.meaning = (meaning_)},
 
-static const struct config_key keys[] = {CONFIG_KEYS(ROW)};
+static const struct config_key keys[] = {
+#include "step/config/keys.def"
+};
 static_assert(COUNT(keys) == KEY_COUNT, "one row for each key");
 static_assert(KEY_COUNT <= CONFIG_MAX_KEYS, "struct config has an origin for each key");
 static_assert(sizeof(enum dtype) == sizeof(int) && sizeof(enum position) == sizeof(int), "words are stored as int");

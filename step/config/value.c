@@ -131,6 +131,29 @@ char *key_words(const struct config_key *k, char buf[KEY_VALUE_MAX])
 	return buf;
 }
 
+/* A range's end is told up to here; beyond, it only keeps nonsense out. */
+#define END_TOLD 4096
+
+char *key_values(const struct config_key *k, char buf[KEY_VALUE_MAX])
+{
+	char words[KEY_VALUE_MAX];
+	snprintf(buf, KEY_VALUE_MAX, "%s", k->takes_auto ? "auto, " : "");
+	const size_t at = strlen(buf);
+	if (k->values)
+		append(buf, KEY_VALUE_MAX, k->values);
+	else if (k->n_words > 0)
+		append(buf, KEY_VALUE_MAX, key_words(k, words));
+	else if (k->high > END_TOLD)
+		snprintf(buf + at, KEY_VALUE_MAX - at, "from %g", k->low);
+	else
+		snprintf(buf + at, KEY_VALUE_MAX - at, "%g to %g", k->low, k->high);
+	for (size_t i = modelled_words(k); i < k->n_words; i++) {
+		snprintf(words, sizeof words, "; %s (later)", k->words[i].text);
+		append(buf, KEY_VALUE_MAX, words);
+	}
+	return buf;
+}
+
 const struct word *key_word_find(const struct config_key *k, const char *text)
 {
 	const char *const meant[] = {text, config_synonym(text)};

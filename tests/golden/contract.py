@@ -1,9 +1,7 @@
 """Compares docs/reference.md with the program: contract.py ROOT, with `stepsim` in PATH.
 
 It prints what differs, and how much was looked at. Commands, options with their commands, and exit codes come from
-`--help`; keys and defaults from the table in step/config/keys.h; words of a key from the line that refuses another
-word, and those that are "(later)" from what is refused as not modelled yet; JSON keys and CSV columns from results of
-small runs.
+`--help`; JSON keys and CSV columns from results of small runs. The keys of a config are written by scripts/keys.py.
 """
 
 import csv
@@ -14,10 +12,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from later import known_words, wrong_later
-
 ROOT = Path(sys.argv[1])
-REFERENCE = ROOT / "configs/reference.yaml"
 PAGE = (ROOT / "docs/reference.md").read_text()
 MAIN = "run"  # the page's word for the command that is a config alone
 wrong = []
@@ -50,7 +45,7 @@ def items(heading):
     return re.findall(r"^- (.*?): ((?:.|\n  )*)", part, flags=re.MULTILINE)
 
 
-HEADS = {"command", "option", "code", "variable", "key", "table"}
+HEADS = {"command", "option", "code", "variable", "table"}
 
 
 def words(text):
@@ -103,62 +98,6 @@ def check_exit_codes(help_text):
     return program
 
 
-def referred(section, values, page):
-    """Returns the cell of another key's values where a key's values are "as" that key's."""
-    other = re.match(r"as `(\w+)`", values)
-    return page[section, other[1]][2] if other else values
-
-
-def check_words(key, default, values):
-    known = known_words(REFERENCE, key)
-    if values.startswith("a ") or key in ("cluster.system", "parallel.order"):
-        known = []
-    wrong.extend(
-        f"{key}: {word} is not on the page"
-        for word in known
-        if not re.search(rf"(?<![\w+]){re.escape(word)}(?![\w+])", values)
-    )
-    number = re.fullmatch(r"\"(\d+)\"", default)
-    above = [str(int(number[1]) + 1)] if number else []
-    later = {word.strip() for part in re.findall(r"([^;]*) \*\(later\)\*", values) for word in part.split(",")}
-    if "above" in later:
-        later = later - {"above"} | set(above)
-    wrong.extend(wrong_later(REFERENCE, key, known + above, later))
-
-
-def check_keys():
-    table = re.findall(
-        r"^\tX\((\w+), (\w+), .*?, (NULL|\"[^\"]*\"), [^,]*\)(?: \\)?$",
-        (ROOT / "step/config/keys.h").read_text(),
-        re.MULTILINE,
-    )
-    program = {(section, key): default for section, key, default in table}
-    page = {
-        (section, words(cells[0])[0]): cells
-        for section in dict.fromkeys(section for section, _ in program)
-        for cells in rows(section)
-    }
-    same("keys", map(".".join, page), map(".".join, program))
-    for (section, key), default in program.items():
-        if (section, key) not in page:
-            continue
-        _, shown, values, *_ = page[section, key]
-        if shown.startswith("(") != (default == "NULL") or (default != "NULL" and shown != default.strip('"')):
-            wrong.append(f"{section}.{key}: default {shown} on the page, {default} in the program")
-        check_words(f"{section}.{key}", default, referred(section, values, page))
-    return program
-
-
-def check_other_names():
-    listed = [line.split(None, 2) for line in stepsim("list", "keys")[0].split("\n\n")[0].splitlines()[2:]]
-    page = {}
-    for key, names in rows("Other names"):
-        page.setdefault(words(key)[0], []).append(names.replace("`", ""))
-    joined = {key: ", ".join(names).replace(";", ",") for key, names in page.items()}
-    program = {line[0]: line[2].strip().replace(";", ",") for line in listed if len(line) == 3}
-    same("other names", map(": ".join, joined.items()), map(": ".join, program.items()))
-
-
 def keys_of(value, hidden=("config", "system", "set", "model", "inventory")):
     """All names in a JSON value, but those below keys that hold a config or a machine."""
     if isinstance(value, dict):
@@ -208,11 +147,8 @@ overall = stepsim("--help")[0]
 commands = check_commands(overall)
 options = check_options(commands)
 codes = check_exit_codes(overall)
-keys = check_keys()
-check_other_names()
 names = check_results()
 print("".join(line + "\n" for line in wrong), end="")
 print(
-    f"{len(commands)} commands, {len(options)} options, {len(codes)} exit codes, "
-    f"{len(keys)} keys of a config, {len(names)} of JSON"
+    f"{len(commands)} commands, {len(options)} options, {len(codes)} exit codes, {len(names)} keys of JSON"
 )

@@ -44,15 +44,40 @@ Slow ranks: the step is the slowest one's. Failures: how much of the time is ste
           "checkpoint_s": 90.0
         "goodput": 0.968225440841449,
         "checkpoint_interval_s": 5632.25790218609,
-What configs/reference.yaml says of each key is so: the words that it takes, what is refused, what is predicted and not executed.
+docs/reference.md and configs/reference.yaml have what `stepsim list keys` says of each key.
 
-    $ python3 $ROOT/tests/golden/reference.py $ROOT/configs/reference.yaml $ROOT/configs/ddp-tiny.yaml
-    169 keys, 10 executed
+    $ stepsim list keys | python3 $ROOT/scripts/keys.py --check
+    178 keys
+    $ stepsim list keys | grep -E '^(model.kv_heads|model.mtp_layers|train.param_dtype|parallel.bucket_mb|data.bytes|cluster.slow_ranks) ' | tr -s ' '
+    model.kv_heads heads of keys and values (grouped-query attention) from 1; default: (heads) num_query_groups, num_key_value_heads, num_kv_heads, n_kv_heads
+    model.mtp_layers blocks that predict further tokens (DeepSeek-V3: 1) 0 to 4; default: 0 mtp_num_layers, num_nextn_predict_layers
+    train.param_dtype stored weights auto, fp32, fp16, bf16, fp8, mxfp8; nvfp4 (later); default: fp32
+    data.bytes size of a micro-batch, copied to the device; 0: 8 bytes a token a size; default: 0
+    parallel.bucket_mb bucket of gradients, a number in MiB; with ddp, zero1, zero2 a size; default: 25 bucket_cap_mb
+    cluster.slow_ranks `{3: 1.2, n1: 1.1}`: rank 3 and host 1 compute so many times as long a map; default: {}
 
-docs/reference.md names every command, option, key, exit code, JSON key and CSV column, with the program's defaults.
+What is predicted alone is refused where it would be executed; the rest is executed.
+
+    $ for key in model.sliding_window=16 train.optimizer_bits=8 train.offload=optimizer train.optimizer=lion train.sync_every=1 \
+    >   train.cuda_graph=true train.recompute=full data.load_time=1ms cluster.slow_ranks='{0: 1.1}' collectives.algorithm=hierarchical \
+    >   model.dropout=0.1; do
+    >   stepsim $ROOT/configs/ddp-tiny.yaml -q --set run.execute=true --set run.steps=1 --set run.warmup=0 --set "$key" >/dev/null 2>err && echo "$key: executed" || grep -o 'not executed' err; done
+    model.sliding_window=16: executed
+    train.optimizer_bits=8: executed
+    train.offload=optimizer: executed
+    train.optimizer=lion: executed
+    train.sync_every=1: executed
+    train.cuda_graph=true: executed
+    train.recompute=full: executed
+    data.load_time=1ms: executed
+    cluster.slow_ranks={0: 1.1}: executed
+    not executed
+    not executed
+
+docs/reference.md names every command, option, exit code, JSON key and CSV column.
 
     $ python3 $ROOT/tests/golden/contract.py $ROOT
-    17 commands, 48 options, 4 exit codes, 178 keys of a config, 149 of JSON
+    17 commands, 48 options, 4 exit codes, 149 keys of JSON
 
 A sliding window: attention's work falls with it. Moments in 8 bits: memory and the update. Where one would be executed and is not, a line says so.
 
@@ -160,7 +185,7 @@ Names of other programs stand for keys, and results have the keys. Without a sec
     > stepsim predict keys.yaml -q --json keys.json > keys.txt
     > cmp names.json keys.json && cmp names.txt keys.txt && grep -E '"(tensor|strategy|recompute)":' names.json
     > stepsim sweep names.yaml --vary tp=1,2 --vary zero-stage=1,2 --csv - -q | cut -d, -f1-3
-    > stepsim list keys | grep -E '^(key|train.recompute|parallel.tensor) '
+    > stepsim list keys | grep -E '^(key|train.recompute|parallel.tensor) ' | tr -s ' '
           "recompute": "full",
           "strategy": "zero1",
           "tensor": 2,
@@ -169,9 +194,9 @@ Names of other programs stand for keys, and results have the keys. Without a sec
     1,zero2,16
     2,zero1,16
     2,zero2,16
-    key                             default         other names
-    train.recompute                 none            recompute_granularity; gradient_checkpointing (true: full, false: none); activation_checkpointing (true: full, false: none)
-    parallel.tensor                 1               tp, tensor_parallel, tensor_parallel_size, tensor_model_parallel_size, tensor_parallel_degree
+    key meaning values; default other names
+    train.recompute activations that the backward pass computes again none, selective, full; default: none recompute_granularity; gradient_checkpointing (true: full, false: none); activation_checkpointing (true: full, false: none)
+    parallel.tensor tensor-parallel ranks from 1; default: 1 tp, tensor_parallel, tensor_parallel_size, tensor_model_parallel_size, tensor_parallel_degree
 
 On a GPU whose attention kernels nobody timed, the first generation is the slower one, forward and backward:
 
