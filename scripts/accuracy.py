@@ -1,8 +1,8 @@
 """The pages docs/accuracy.md and docs/accuracy-tables.md: validate.py writes them from what it has just measured, so
 they cannot go stale.
 
-The tables come from the rows and their predictions. The sentences between them stand here. docs/misses.md, which says
-why some runs are missed, is written by hand.
+The tables come from the rows and their predictions; misses.py has the lines of what is known to miss. The sentences
+between them stand here. docs/misses.md, which says why some runs are missed, is written by hand.
 """
 
 import collections, os, statistics
@@ -21,9 +21,9 @@ def percentile(x, p):
     return x[low] + (x[min(low + 1, len(x) - 1)] - x[low]) * (k - low)
 
 
-def table(head, rows):
-    """A Markdown table; the first column is text, the others numbers."""
-    rule = ['---'] + ['---:'] * (len(head) - 1)
+def table(head, rows, others='---:'):
+    """A Markdown table; the first column is text, the others are numbers unless `others` says so."""
+    rule = ['---'] + [others] * (len(head) - 1)
     return '\n'.join('| ' + ' | '.join(map(str, cells)) + ' |' for cells in [head, rule, *rows]) + '\n'
 
 
@@ -143,6 +143,20 @@ def not_seen(moved):
     )
 
 
+# The head of each table of scripts/misses.py.
+MISSED = {
+    'experts': '[experts](misses.md#experts)',
+    'deepspeed': '[DeepSpeed](misses.md#deepspeed)',
+    'others': '[adapters](misses.md#adapters), other software and [kernels](misses.md#kernels)',
+    'networks': '[networks](misses.md#networks)',
+    'collectives_alone': 'collectives alone',
+}
+
+
+def known_misses(of):
+    return {name: table([head, 'how far off'], of[name], '---') for name, head in MISSED.items()}
+
+
 def limits(checks):
     cells = [
         [what, '%.1f' % value, ('at least %g' if at_least else 'at most %g') % limit, 'yes' if good else '**no**']
@@ -151,13 +165,13 @@ def limits(checks):
     return table(['figure', 'value', 'limit', 'met'], cells)
 
 
-def write(steps, outside, sample, held_out, of_widths, collectives, checks, moved):
+def write(steps, outside, sample, held_out, of_widths, collectives, known, checks, moved):
     """Writes the pages.
 
     steps, outside, sample: (rows, results). held_out: by source, errors in sample, by row and with the source held out,
     in %, and whether rows lie inside with it held out. of_widths: lines of widths.table(). collectives: results of the
-    rows that constants were fitted to, and the tables of held_out_collectives.py. checks: (what, value, limit, at
-    least, good). moved: constants as perturb.run() returns them.
+    rows that constants were fitted to, and the tables of held_out_collectives.py. known: misses.lines(). checks: (what,
+    value, limit, at least, good). moved: constants as perturb.run() returns them.
     """
     tight, other = predicted(*steps, 'tight'), predicted(*outside)
     folds = [
@@ -191,6 +205,7 @@ def write(steps, outside, sample, held_out, of_widths, collectives, checks, move
         'gpu': by(gpu, 'GPU', tight),
         'collectives': table(['size', 'rows', 'median', 'p90'], sizes),
         **machines,
+        **known_misses(known),
         'limits': limits(checks),
     }
     for path, text in ((PATH, PAGE), (PATH_TABLES, TABLES)):
@@ -234,65 +249,11 @@ by GPU: look up yours.
 
 Too fast: the prediction is shorter than the measurement. The links say why, as far as is known.
 
-| [experts](misses.md#experts) | how far off |
-| --- | --- |
-| in fp8: Grok-1 | up to 18 %% too fast |
-| in fp8: Qwen3 30B on H100, Megatron Bridge | 26 to 54 %% too fast |
-| in mxfp8: Megatron Bridge to 26.04 | up to 26 %% too fast |
-| the same as one CUDA graph with fused grouped products (26.06) | 12 to 23 %% too slow |
-| gpt-oss 120B in bf16, Megatron Bridge | 3 to 45 %% too fast |
-| gpt-oss in Hugging Face's Trainer (B300) | 31 to 75 %% too fast |
-| Halo on 8 ranks (B300) | 5 to 62 %% too fast |
-| KempnerForge | 59 to 65 %% too fast |
-| MegaScale-MoE's own runs and its baseline | 7 to 32 %% too fast |
-| cut by tensor ranks, over two hosts (MoE Parallel Folding) | up to 29 %% too fast |
-| Hugging Face's Mixtral under FSDP1 over InfiniBand | 22 to 30 %% too fast |
-| MaxText on B200 | 15 %% too fast to 19 %% too slow |
-| torchtitan and prime-rl on 32 B300 | 5 to 28 %% too slow |
-| routing that nothing balances by force | up to 16 %% too fast |
-
-| [DeepSpeed](misses.md#deepspeed) | how far off |
-| --- | --- |
-| whatever trains on it | 8 %% too fast, the median of 14 sources; five are at 21 %% and more |
-| ZeRO-3 of 2021 | 13 to 38 %% too fast |
-| Hugging Face trainers, 1,024 tokens and fewer | 58 %% too fast |
-
-| [adapters](misses.md#adapters), other software and [kernels](misses.md#kernels) | how far off |
-| --- | --- |
-| adapters of 7B and 13B in fp8 (NeMo 24.07) | 14 to 23 %% too slow |
-| models of 124 to 300 M parameters | 8 to 64 %% too fast |
-| Hugging Face's adapters under a padding mask | 23 to 53 %% too fast |
-| torchao's fp8 training with a scale a row | 13 %% too fast on H100, 8 %% on MI300X |
-| Transformer Engine alone, without Megatron | 15 %% too fast on H100, 33 to 43 %% on MI300X |
-| lightning-thunder and its torch.compile runs with FSDP2 | 8 to 14 %% too slow |
-| MaxText on H100 | 10 %% too fast to 11 %% too slow |
-| TensorFlow 2 with XLA (ELECTRA) | 28 %% too fast |
-| vision transformers on T5X (A100) | 28 to 44 %% too fast |
-| dense bf16 of NVIDIA's recipes on B200 | 14 to 65 %% too slow |
-| an RTX A6000 in torchtune's table | 76 %% too slow |
-
-| [networks](misses.md#networks) | how far off |
-| --- | --- |
-| ring attention over 4 context ranks and more | 40 %% too fast |
-| FSDP1 units that are smaller than a recomputed block | over InfiniBand 19 to 34 %% too fast |
-| fully sharded 70B on 32 and more B200 hosts | 7 to 18 %% too fast |
-| 405B in nvfp4 with its pipeline over InfiniBand (B200) | 15 to 32 %% too fast |
-| runs over Omni-Path without NCCL's plug-in for it (Lucie) | 20 %% too fast |
-| pipelines over Ethernet of 1 to 25 Gb/s (DT-FM) | 20 %% off |
-| the same with tensor 8 and pipeline 8 | 57 to 72 %% too fast |
-| nanotron's pipelines that stall | more than 37 %% too fast |
-
-| collectives alone | how far off |
-| --- | --- |
-| MI300X and MI250X across hosts below 64 MiB | 40 to 75 %% too fast |
-| EFA of 2021 (p4d, NCCL 2.8) | 36 to 73 %% too fast |
-| all-gathers below 16 MiB of one B200 cluster over RoCE (gke-dranet) | 80 to 90 %% too fast |
-| all-gather of 32 to 512 MiB on ten full H100 hosts | 15 to 40 %% too fast |
-| all-reduce over 20 racks of NVL72 | 55 to 78 %% too fast |
-| GPUDirect-TCPXO, all-reduce of 8 to 128 MiB | 30 to 70 %% too fast |
-| peer-to-peer between GeForce cards on two sockets | 30 %% too slow |
-| GeForce cards without peer-to-peer behind one PCIe switch | too fast: contention is not counted |
-
+%(experts)s
+%(deepspeed)s
+%(others)s
+%(networks)s
+%(collectives_alone)s
 ## The runs that fixed constants
 
 `scripts/fit.py` fits a few constants for each stack, GPU and network to the runs of eight sources.

@@ -3,7 +3,7 @@
 minutes and writes docs/accuracy.md and docs/accuracy-tables.md."""
 
 import argparse, collections, csv, json, math, os, statistics, subprocess, sys
-import accuracy, held_out_collectives, limits, perturb, widths
+import accuracy, held_out_collectives, limits, misses, perturb, widths
 from accuracy import percentile
 from constants import root
 from crossvalidate import Fit
@@ -329,6 +329,7 @@ def by_source(tables):
 
 
 def main():
+    failed.extend('no row is spoken of by "%s" (scripts/misses.py)' % what for what in misses.without_rows())
     table = judge('steps-sample.csv' if sample else 'steps.csv')
     tight(*table)
     if sample:
@@ -357,6 +358,7 @@ def main():
             of_sources,
             of_widths,
             (of_collectives, machines),
+            misses.lines({name: list(zip(*judged)) for name, judged in tables.items()}),
             checks,
             moved,
         )

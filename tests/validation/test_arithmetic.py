@@ -3,6 +3,7 @@
 import math, os, re, sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../scripts'))
+import misses
 from constants import span
 from crossvalidate import Fit, solve
 from validate import percentile, ranks, spearman
@@ -23,6 +24,20 @@ near(spearman([1, 2, 3, 4], [10, 20, 30, 40]), 1)
 near(spearman([1, 2, 3, 4], [9, 7, 5, 1]), -1)
 near(spearman([1, 2, 3, 4, 5], [2, 1, 4, 3, 5]), 1 - 6 * 4 / (5 * 24))
 near(percentile([4, 1, 3, 2], 50), 2.5)
+
+# What docs/accuracy.md says of errors: each way that they may lie, and each source once. Each line there has rows.
+said = {
+    (-26.4, -54): '26 to 54 % too fast',
+    (-0.3, -18): 'up to 18 % too fast',
+    (12, 22.6, 13): '12 to 23 % too slow',
+    (76.1,): '76 % too slow',
+    (-15, 19): '15 % too fast to 19 % too slow',
+}
+for errors, text in said.items():
+    assert misses.span([('a', e) for e in errors]) == text, text
+three = [('a', -30), ('a', -40), ('b', -8), ('c', 2)]
+assert misses.medians(three) == '8 % too fast, the median of 3 sources; 1 are at 20 % and more'
+assert misses.without_rows() == []
 
 # Joined keys: the first tells the value; a key of another section is not found.
 text = 'a:\n  x: {value: 15us}\nb:\n  x: {value: 0.5}\n'
