@@ -331,10 +331,12 @@ choices were made with their errors in view:
 | | dropout of 229 runs; frozen weights in fp8 of MLPerf's adapters |
 | all | attention under a mask; words of software |
 
-The same runs fix four widths of intervals (`scripts/widths.py`), so `inside` is no blind figure.
+The same runs fix four widths of intervals, and how far intervals reach below (`scripts/widths.py`).
+So `inside` is no blind figure.
 Each source has one vote:
 
 - `now`, `fitted`: the width in use, and the one that these runs give; in natural logarithms.
+- `below`: the share of a width by which an interval reaches below; complete configurations fix it.
 - `without one`: what the width would be without one of the sources.
 - `inside`: runs inside their interval, in %%. `held out`: the same by widths from all other sources.
 - `half width`: half of that interval, in %%.

@@ -7,6 +7,7 @@ those that only the source fixes are replaced by their stand-ins, and the progra
 """
 
 import concurrent.futures, hashlib, json, math, os, re
+import widths
 from constants import Home, file_of, read_value, root, write_value
 
 STEP = 0.02  # of a constant, for its column of the Jacobian
@@ -183,11 +184,10 @@ class Fit:
         the rows of all other sources: as narrow as lets INSIDE of them lie in theirs.
         """
         rest, size = {}, {}
-        text = open(file_of(root, 'model/interval')).read()
-        software = float(re.search(r'^software:\n  value: ([0-9.]+)', text, re.M)[1])
+        software, below = (read_value(root, widths.of_interval(k)) for k in ('software', widths.BELOW))
         for r in self.rows:
             p = results[r['id']]
-            size[r['id']] = abs(math.log(p['measured_s'] / p['predicted_s']))
+            size[r['id']] = widths.needed(p, below)
             rest[r['id']] = math.sqrt(max(math.log(p['interval90_s'][1] / p['predicted_s']) ** 2 - software**2, 0))
         out = dict(results)
         for source in sorted({r['source'] for r in self.rows}):
@@ -201,6 +201,6 @@ class Fit:
                 if r['source'] == source:
                     p, w = results[r['id']], math.hypot(own, rest[r['id']])
                     out[r['id']] = dict(
-                        p, interval90_s=[p['predicted_s'] * math.exp(-w), p['predicted_s'] * math.exp(w)]
+                        p, interval90_s=[p['predicted_s'] * math.exp(-below * w), p['predicted_s'] * math.exp(w)]
                     )
         return out

@@ -2,7 +2,8 @@
 """Fits the widths of intervals that runs of outside.csv fix, and judges each source by the widths of all others.
 
 A width is as narrow as lets INSIDE of its rows lie in their interval, one vote a source. A row belongs to the first of
-WIDTHS that its interval has; the other parts of its interval stay. Widths are fitted in turn until they settle.
+WIDTHS that its interval has; the other parts of its interval stay. BELOW, the share of a width by which an interval
+reaches below its prediction, is that of the rows' own tails. All are fitted in turn until they settle.
 
 usage: widths.py RESULTS.json [--write]
 
@@ -14,23 +15,43 @@ import argparse, collections, csv, json, math, os, statistics
 from constants import read_value, root, write_value
 
 INSIDE = 0.9
+TAIL = (1 + INSIDE) / 2
 ROUNDS = 6
+
+
+def of_interval(name):
+    """Where that constant of configs/model/interval.yaml stands, for constants.py."""
+    return {'files': ['model/interval'], 'path': name + '.value'}
+
+
+def off(result):
+    """log(measured / predicted) of a result of `stepsim validate`."""
+    return math.log(result['measured_s'] / result['predicted_s'])
+
+
+def needed(result, below):
+    """The least half-width that lets it lie inside."""
+    return off(result) if off(result) > 0 else -off(result) / below
+
+
 # name: where it stands, and the part of the interval that it is (`interval90_parts` of `stepsim validate`); of a row of
 # whose configuration something was inferred no part says so, but its quality.
 WIDTHS = {
-    'unknown_maker': ({'files': ['model/interval'], 'path': 'unknown_maker.value'}, 'gpu'),
+    'unknown_maker': (of_interval('unknown_maker'), 'gpu'),
     'deepspeed': ({'files': ['stacks/deepspeed', 'stacks/deepspeed-2021'], 'path': 'interval.value'}, 'software'),
-    'experts': ({'files': ['model/interval'], 'path': 'experts.value'}, 'experts'),
-    'inferred': ({'files': ['model/interval'], 'path': 'inferred.value'}, None),
+    'experts': (of_interval('experts'), 'experts'),
+    'inferred': (of_interval('inferred'), None),
 }
+BELOW = 'below'
+CONSTANTS = {BELOW: of_interval(BELOW), **{n: c for n, (c, _) in WIDTHS.items()}}
 
 
 class Row:
-    """A row's |log(measured / predicted)|, the widths of WIDTHS that its interval has, and the square of the rest."""
+    """A row's result, the widths of WIDTHS that its interval has, and the square of the rest."""
 
     def __init__(self, cells, result, now):
         self.source = cells['source']
-        self.off = abs(math.log(result['measured_s'] / result['predicted_s']))
+        self.result = result
         parts = result['interval90_parts']
         self.has = [
             name
@@ -46,7 +67,7 @@ class Row:
 
 def load(rows, results):
     """Returns the widths as they are, and the Rows that are predicted."""
-    now = {name: read_value(root, constant) for name, (constant, _) in WIDTHS.items()}
+    now = {name: read_value(root, constant) for name, constant in CONSTANTS.items()}
     of = {p['id']: p for p in results}
     rows = list(rows)
     if [r['id'] for r in rows if r['id'] not in of] or len(rows) != len(of):
@@ -61,28 +82,44 @@ def by_source(rows):
     return out
 
 
+def quantile(values, share):
+    """The least of (value, vote) that has this share of the votes at or below it."""
+    votes, wanted = 0, share * sum(v for _, v in values) - 1e-9
+    for value, vote in sorted(values):
+        votes += vote
+        if votes >= wanted:
+            return value
+
+
 def least(rows, name, widths):
     """The least width of that name that lets INSIDE of its rows lie inside."""
-    needed = []
+    least_of = []
     for of_source in by_source(rows).values():
         for r in of_source:
             other = r.width(widths, without=name)
-            needed.append((math.sqrt(max(r.off**2 - other**2, 0)), 1 / len(of_source)))
-    votes, wanted = 0, INSIDE * sum(v for _, v in needed) - 1e-9
-    for width, vote in sorted(needed):
-        votes += vote
-        if votes >= wanted:
-            return width
+            least_of.append((math.sqrt(max(needed(r.result, widths[BELOW]) ** 2 - other**2, 0)), 1 / len(of_source)))
+    return quantile(least_of, INSIDE)
+
+
+def balanced(rows, widths):
+    """How far the shortest steps lie below their predictions, for how far the longest lie above, both in half-widths.
+
+    Of complete configurations alone: what others leave out is often guessed too fast.
+    """
+    complete = by_source(r for r in rows if 'inferred' not in r.has)
+    size = [(off(r.result) / r.width(widths), 1 / len(mine)) for mine in complete.values() for r in mine]
+    return quantile([(-z, vote) for z, vote in size], TAIL) / quantile(size, TAIL)
 
 
 def fit(rows, now):
-    """All widths from these rows. Those that no row has stay as they are."""
+    """BELOW and all widths from these rows. Widths that no row has stay as they are."""
     widths = dict(now)
     for _ in range(ROUNDS):
         for name in WIDTHS:
             mine = [r for r in rows if r.has[:1] == [name]]
             if mine:
                 widths[name] = least(mine, name, widths)
+        widths[BELOW] = balanced(rows, widths)
     return widths
 
 
@@ -95,9 +132,10 @@ def inside(rows, widths_of):
     """Share of the rows inside their interval and half its width, in %, one vote a source."""
     shares, halves = [], []
     for source, of_source in by_source(rows).items():
-        own = [r.width(widths_of(source)) for r in of_source]
-        shares.append(statistics.mean(r.off <= w for r, w in zip(of_source, own)))
-        halves.append(statistics.mean(map(math.sinh, own)))
+        of = widths_of(source)
+        own = [r.width(of) for r in of_source]
+        shares.append(statistics.mean(needed(r.result, of[BELOW]) <= w for r, w in zip(of_source, own)))
+        halves.append(statistics.mean((math.exp(w) - math.exp(-of[BELOW] * w)) / 2 for w in own))
     return 100 * statistics.mean(shares), 100 * statistics.mean(halves)
 
 
@@ -109,18 +147,16 @@ def table(rows, now):
     """Lines of a table, one a width; the last has all rows.
 
     HEAD: its rows and sources; the width now, fitted, and as fitted without one source; rows inside now and with their
-    source held out, half the interval then, in %.
+    source held out, half the interval then, in %. BELOW has all rows.
     """
     fitted, held = fit(rows, now), held_out(rows, now)
     lines = []
-    for name in (*WIDTHS, 'all'):
-        mine = rows if name == 'all' else [r for r in rows if r.has[:1] == [name]]
+    for name in (*WIDTHS, BELOW):
+        mine = rows if name == BELOW else [r for r in rows if r.has[:1] == [name]]
         if not mine:
             raise SystemExit('no row has the width %s of configs/: the results are of another' % name)
-        values = 3 * ['']
-        if name in WIDTHS:
-            own = [h[name] for h in held.values()]
-            values = ['%.2f' % now[name], '%.2f' % fitted[name], '%.2f to %.2f' % (min(own), max(own))]
+        own = [h[name] for h in held.values()]
+        values = ['%.2f' % now[name], '%.2f' % fitted[name], '%.2f to %.2f' % (min(own), max(own))]
         shares = inside(mine, lambda _: now)[:1] + inside(mine, held.get)
         lines.append([name, len(mine), len(by_source(mine)), *values, *('%.1f' % x for x in shares)])
     return lines
@@ -137,7 +173,7 @@ def main():
         print('  %-14s %5s %8s %6s %7s  %-13s %7s %9s %11s' % tuple(line))
     if o.write:
         for name, width in fit(rows, now).items():
-            write_value(root, WIDTHS[name][0], round(width, 2))
+            write_value(root, CONSTANTS[name], round(width, 2))
 
 
 if __name__ == '__main__':

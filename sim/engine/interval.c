@@ -73,14 +73,17 @@ void interval_set_published(const struct config *c, const struct machine *m, str
 	interval_parts(c, m, r, r->interval_part);
 	for (int i = 0; i < INTERVAL_COUNT; i++)
 		sum += square(r->interval_part[i]);
-	r->interval90_s[0] = r->time.step_s * exp(-sqrt(sum));
+	r->interval90_s[0] = r->time.step_s * exp(-m->parameters->interval.below * sqrt(sum));
 	r->interval90_s[1] = r->time.step_s * exp(sqrt(sum));
 }
 
 void interval_widen(struct result *r, double half_width)
 {
-	for (size_t i = 0; i < 2 && r->time.step_s > 0; i++) {
-		const double own = log(r->interval90_s[i] / r->time.step_s);
-		r->interval90_s[i] = r->time.step_s * exp(copysign(hypot(own, half_width), i ? 1 : -1));
-	}
+	if (!(r->time.step_s > 0))
+		return;
+	const double above = log(r->interval90_s[1] / r->time.step_s);
+	const double below = log(r->time.step_s / r->interval90_s[0]);
+	const double factor = above > 0 ? hypot(above, half_width) / above : 1;
+	r->interval90_s[0] = r->time.step_s * exp(-factor * below);
+	r->interval90_s[1] = r->time.step_s * exp(factor * above);
 }

@@ -1,6 +1,7 @@
 /* The 90 % interval of a prediction where nothing was measured on the machine. Its half-width is in
  * log(measured / predicted): the root of the sum of the squares of its causes (enum interval_cause), so that what is
- * less known is never narrower. */
+ * less known is never narrower. It reaches up by the half-width, and down by a share of it: what a model leaves out
+ * makes steps longer, not shorter. */
 #ifndef STEPSIM_SIM_INTERVAL_H
 #define STEPSIM_SIM_INTERVAL_H
 
@@ -30,7 +31,7 @@ void interval_parts(const struct config *c, const struct machine *m, const struc
 void interval_set_published(const struct config *c, const struct machine *m, struct result *r);
 
 /* Widens r->interval90_s, which is there, by a further error of the step, independent of the rest: a half-width in log.
- */
+ * Its two sides grow by the same factor. */
 void interval_widen(struct result *r, double half_width);
 
 #endif

@@ -7,9 +7,9 @@ NVLink against PCIe of the same GPU, with the plan as given.
     #  system                      GPUs  step time     90 % interval  tokens/s     MFU    memory
             free  exposed  plan
     --------------------------------------------------------------------------------------------
-    1  gpu:8 a100-sxm-80 nvswitch     8     42.5 s  33.0 s to 54.8 s    24.7 k  60.4 %  28.6 GiB
+    1  gpu:8 a100-sxm-80 nvswitch     8     42.5 s  35.1 s to 54.8 s    24.7 k  60.4 %  28.6 GiB
         51.4 GiB   197 ms  dp 8 fsdp mb 2 full prefetch 1
-    2  gpu:8 a100-sxm-80 none         8     53.6 s  41.6 s to 69.1 s    19.6 k  47.9 %  28.6 GiB
+    2  gpu:8 a100-sxm-80 none         8     53.6 s  44.3 s to 69.1 s    19.6 k  47.9 %  28.6 GiB
         51.4 GiB   3.24 s  dp 8 fsdp mb 2 full prefetch 1
     For 1.00 T tokens (--target "15e12 tokens" counts others):
     #  system                      hosts      power      time    energy   rented       owned
@@ -65,8 +65,8 @@ A size of its own for each; the config's prices go before the catalogue's; the t
     Systems of the sizes asked for; the plan as given
     #  system                         GPUs  step time     90 % interval  tokens/s     MFU    memory      free  exposed  plan
     ---------------------------------------------------------------------------------------------------------------------------------------------------
-    1  dgx-h100                          8     18.5 s  15.7 s to 21.7 s    56.8 k  43.8 %  28.6 GiB  51.0 GiB   130 ms  dp 8 fsdp mb 2 full prefetch 1
-    2  node:4 gpu:8 l40s nic:1x100Gb    32     17.2 s  13.3 s to 22.4 s    60.8 k  32.0 %  17.4 GiB  27.6 GiB   1.28 s  dp 32 fsdp mb 2 full prefetch 1
+    1  dgx-h100                          8     18.5 s  16.4 s to 21.7 s    56.8 k  43.8 %  28.6 GiB  51.0 GiB   130 ms  dp 8 fsdp mb 2 full prefetch 1
+    2  node:4 gpu:8 l40s nic:1x100Gb    32     17.2 s  14.2 s to 22.4 s    60.8 k  32.0 %  17.4 GiB  27.6 GiB   1.28 s  dp 32 fsdp mb 2 full prefetch 1
     For 300 B tokens:
     #  system                         hosts      power       time    energy    rented       owned  rented for 1 B  owned for 1 B
     ----------------------------------------------------------------------------------------------------------------------------
@@ -92,9 +92,9 @@ Equal budgets: what is not for sale is rented for as long as the others are writ
     $ COLUMNS=999 stepsim compare $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --systems dgx-h100,aws-p5,dgx-a100 --fixed-plan --budget 2.5e6 | grep -E '^(Equal|#|[1-9-] |Ranked|[a-z0-9-]+: )'
     Equal budget: $ 2.50 M of hosts; the plan as given
     #  system    GPUs  step time     90 % interval  tokens/s     MFU    memory      free  exposed  plan
-    1  dgx-h100    32     4.70 s  4.00 s to 5.52 s     223 k  43.0 %  17.4 GiB  62.3 GiB  40.8 ms  dp 32 fsdp mb 2 full prefetch 1
-    2  dgx-a100    64     5.47 s  4.25 s to 7.05 s     192 k  58.6 %  15.5 GiB  64.5 GiB  36.7 ms  dp 64 fsdp mb 2 full prefetch 1
-    3  aws-p5       8     18.5 s  15.7 s to 21.7 s    56.8 k  43.8 %  28.6 GiB  51.0 GiB   130 ms  dp 8 fsdp mb 2 full prefetch 1
+    1  dgx-h100    32     4.70 s  4.17 s to 5.52 s     223 k  43.0 %  17.4 GiB  62.3 GiB  40.8 ms  dp 32 fsdp mb 2 full prefetch 1
+    2  dgx-a100    64     5.47 s  4.52 s to 7.05 s     192 k  58.6 %  15.5 GiB  64.5 GiB  36.7 ms  dp 64 fsdp mb 2 full prefetch 1
+    3  aws-p5       8     18.5 s  16.4 s to 21.7 s    56.8 k  43.8 %  28.6 GiB  51.0 GiB   130 ms  dp 8 fsdp mb 2 full prefetch 1
     #  system    hosts      power       time    energy   rented       owned  rented for 1 B  owned for 1 B
     1  dgx-h100      4    40.8 kW  51.9 days  80.3 MWh  $ 274 k  $ 51.9 k *           $ 274       $ 51.9 *
     2  dgx-a100      8    52.0 kW  60.4 days   119 MWh  $ 318 k  $ 33.9 k +           $ 318       $ 33.9 +
@@ -111,8 +111,8 @@ Equal targets: the fewest hosts that reach it.
     > COLUMNS=999 stepsim compare $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --systems dgx-h100,server-4xl40s --fixed-plan --target '1e12 tokens in 1d' | grep -E '^(Equal|[1-9-] |[a-z0-9-]+: )'
     Equal target: 1.00 T tokens in 30.0 days, which needs 386 k tokens/s; the plan as given
     #  system    GPUs  step time     90 % interval  tokens/s     MFU    memory      free  exposed  plan
-    1  dgx-h100    64     19.0 s  16.2 s to 22.3 s     442 k  42.6 %  15.5 GiB  64.2 GiB   170 ms  dp 64 fsdp mb 2 full prefetch 1
-    2  dgx-a100   256     11.2 s  8.68 s to 14.4 s     750 k  57.4 %  14.1 GiB  65.9 GiB  79.7 ms  dp 256 fsdp mb 2 full prefetch 1
+    1  dgx-h100    64     19.0 s  16.8 s to 22.3 s     442 k  42.6 %  15.5 GiB  64.2 GiB   170 ms  dp 64 fsdp mb 2 full prefetch 1
+    2  dgx-a100   256     11.2 s  9.25 s to 14.4 s     750 k  57.4 %  14.1 GiB  65.9 GiB  79.7 ms  dp 256 fsdp mb 2 full prefetch 1
     #  system    hosts    power       time    energy   rented       owned  rented for 1 B  owned for 1 B
     1  dgx-h100      8  81.6 kW  26.2 days  81.1 MWh  $ 277 k  $ 52.4 k *           $ 277       $ 52.4 *
     2  dgx-a100     32   208 kW  15.4 days   122 MWh  $ 325 k  $ 34.7 k +           $ 325       $ 34.7 +
@@ -138,7 +138,7 @@ Where few counts share the batch: a batch nearby that needs fewer hosts, and wha
     > for n in r["near_batches"]:
     >     print(n["global_batch"], n["hosts"], n["cost"]["time_s"] <= j["within_s"], n["cost"]["rented_usd"] < r["cost"]["rented_usd"])'
     Equal target: 1.00 T tokens in 34.0 days, which needs 340 k tokens/s; the plan as given
-    1  dgx-h100    64     19.0 s  16.2 s to 22.3 s     442 k  42.6 %  15.5 GiB  64.2 GiB   170 ms  dp 64 fsdp mb 2 full prefetch 1
+    1  dgx-h100    64     19.0 s  16.8 s to 22.3 s     442 k  42.6 %  15.5 GiB  64.2 GiB   170 ms  dp 64 fsdp mb 2 full prefetch 1
     1  dgx-h100      8  81.6 kW  26.2 days  81.1 MWh  $ 277 k  $ 52.4 k *           $ 277       $ 52.4 *
     Batches near the stated one (first line of a system) reach the target on fewer hosts, with the same plan:
     system    batch  hosts  GPUs  tokens/s       time   rented       owned  plan
@@ -170,7 +170,7 @@ Failures and checkpoints lengthen the days by 1/goodput, and all that is paid by
 Where nothing fits: what is missing, and the last places.
 
     $ COLUMNS=999 stepsim compare $ROOT/configs/pp-llama3-70b-64xh100.yaml --systems server-8xrtx4090,dgx-b200 --gpus 8 --fixed-plan --set parallel.pipeline=1 --set parallel.tensor=8 --set train.global_batch=8 | grep -E '^([1-9-] |[a-z0-9-]+: does)'
-    1  dgx-b200             8     3.90 s  2.60 s to 5.86 s    16.8 k  45.5 %  154 GiB  24.1 GiB   123 ms  tp 8 sp overlapped dp 1 mb 1
+    1  dgx-b200             8     3.90 s  2.88 s to 5.86 s    16.8 k  45.5 %  154 GiB  24.1 GiB   123 ms  tp 8 sp overlapped dp 1 mb 1
     -  server-8xrtx4090     8          -                 -         -       -  154 GiB  too much        -  nothing fits
     1  dgx-b200              1    14.3 kW  689 days  374 MWh  $ 1.88 M  $ 225 k        $ 1.88 k          $ 225
     -  server-8xrtx4090      1  4.50 kW *         -        -         -        -               -              -
@@ -179,8 +179,8 @@ Where nothing fits: what is missing, and the last places.
 A price that nobody knows: ranked by time.
 
     $ COLUMNS=999 stepsim compare $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --systems 'dgx-h100,gpu:8 h20' --gpus 8 --fixed-plan | grep -E '^(Ranked|[1-9-] |  (fastest|cheapest)|    .*not known)'
-    1  dgx-h100      8     18.5 s      15.7 s to 21.7 s    56.8 k  43.8 %  28.6 GiB  51.0 GiB   130 ms  dp 8 fsdp mb 2 full prefetch 1
-    2  gpu:8 h20     8   1.30 min  1.01 min to 1.66 min    13.5 k  69.5 %  28.6 GiB  67.0 GiB   131 ms  dp 8 fsdp mb 2 full prefetch 1
+    1  dgx-h100      8     18.5 s      16.4 s to 21.7 s    56.8 k  43.8 %  28.6 GiB  51.0 GiB   130 ms  dp 8 fsdp mb 2 full prefetch 1
+    2  gpu:8 h20     8   1.30 min  1.07 min to 1.66 min    13.5 k  69.5 %  28.6 GiB  67.0 GiB   131 ms  dp 8 fsdp mb 2 full prefetch 1
     1  dgx-h100       1    10.2 kW  204 days  78.9 MWh  $ 269 k  $ 51.0 k *           $ 269       $ 51.0 *
     2  gpu:8 h20      1  3.20 kW +  858 days   104 MWh        -           -               -              -
     Ranked by time (what owning gpu:8 h20 costs is not known; what renting gpu:8 h20 costs is not known).
@@ -196,15 +196,15 @@ One GPU, and a hundred thousand.
     $ COLUMNS=999 stepsim compare $ROOT/configs/gpt2-124m-gpu.yaml --systems dgx-h100,server-8xl40s --gpus 1 --fixed-plan --set train.cuda_graph=false | grep -E '^(Equal|[1-9-] |[a-z0-9-]+: [0-9])'
     > COLUMNS=999 stepsim compare $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --systems dgx-h100,server-8xl40s,gb200-nvl72 --gpus 100000 --fixed-plan --set train.micro_batch=1 --set train.global_batch=100000 | grep -E '^(Equal|[1-9-] |[a-z0-9-]+: )'
     Equal number of GPUs: 1; the plan as given
-    1  server-8xl40s     1     519 ms  367 ms to 734 ms     126 k  30.0 %  5.89 GiB  39.1 GiB      0 s  dp 1 mb 8
-    2  dgx-h100          1     165 ms  129 ms to 211 ms     397 k  34.5 %  5.89 GiB  73.8 GiB      0 s  dp 1 mb 8
+    1  server-8xl40s     1     519 ms  401 ms to 734 ms     126 k  30.0 %  5.89 GiB  39.1 GiB      0 s  dp 1 mb 8
+    2  dgx-h100          1     165 ms  137 ms to 211 ms     397 k  34.5 %  5.89 GiB  73.8 GiB      0 s  dp 1 mb 8
     1  server-8xl40s  0.125  500 W *  91.7 days  1.74 MWh  $ 4.10 k  $ 674 *          $ 4.10      $ 0.674 *
     2  dgx-h100       0.125  1.27 kW  29.1 days  1.41 MWh  $ 4.81 k  $ 912 *          $ 4.81      $ 0.912 *
     server-8xl40s: 1 of a host's 8 GPUs work; that share of its power and price is counted
     dgx-h100: 1 of a host's 8 GPUs work; that share of its power and price is counted
     Equal number of GPUs: 100000; the plan as given
-    1  server-8xl40s  100000     38.5 s  26.0 s to 56.9 s    21.3 M  3.6 %  9.47 GiB  35.5 GiB   33.0 s  dp 100000 fsdp mb 1 full prefetch 1
-    2  dgx-h100       100000     25.1 s  17.6 s to 35.8 s    32.7 M  2.0 %  9.47 GiB  70.2 GiB   23.1 s  dp 100000 fsdp mb 1 full prefetch 1
+    1  server-8xl40s  100000     38.5 s  28.7 s to 56.9 s    21.3 M  3.6 %  9.47 GiB  35.5 GiB   33.0 s  dp 100000 fsdp mb 1 full prefetch 1
+    2  dgx-h100       100000     25.1 s  19.2 s to 35.8 s    32.7 M  2.0 %  9.47 GiB  70.2 GiB   23.1 s  dp 100000 fsdp mb 1 full prefetch 1
     -  gb200-nvl72    100008          -                 -         -      -         -         -        -  none
     1  server-8xl40s  12.5 k  50.0 MW *  13.0 h  1.03 GWh  $ 2.43 M   $ 399 k *        $ 2.43 k        $ 399 *
     2  dgx-h100       12.5 k     128 MW  8.50 h  1.71 GWh  $ 5.84 M  $ 1.11 M *        $ 5.84 k     $ 1.11 k *

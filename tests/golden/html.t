@@ -5,7 +5,7 @@ One page, complete in itself: nothing is fetched, the data is there, texts of th
     > printf 'model: {preset: gpt2-124m}\n' > 'a<b>&c.yaml'; stepsim predict 'a<b>&c.yaml' --set cluster.system=dgx-h100 --html - | grep -c 'a<b>'
     href="data:,"
     1
-    <h1>A step takes 2.37 s (90 % interval: 2.02 s to 2.79 s).
+    <h1>A step takes 2.37 s (90 % interval: 2.10 s to 2.79 s).
     id="bars" id="data" id="keys" id="live" id="memory" id="roofline" id="timeline" id="tip" 0
     0
     [1]
@@ -35,9 +35,9 @@ A plan that does not fit says so first; the time comes behind. Shares are of the
     > stepsim predict $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --set train.recompute=none --html - -q | grep -oE '<h1>[^<]*|It fits[^.]*[^:]*'
     <title>llama3-8b on 16 ranks: 7.32 s a step, does not fit in memory - stepsim
     <h1>Does not fit: a rank needs 158 GiB, the device has 79.6 GiB (77.9 GiB short; largest: activations 145 GiB).
-    <p>If it had the memory, a step would take 7.32 s (90 % interval: 6.24 s to 8.58 s).
+    <p>If it had the memory, a step would take 7.32 s (90 % interval: 6.50 s to 8.58 s).
     <p>Compute hides 90 % of communication: 38.5 ms of 381 ms are exposed, 0.5 % of the step. MFU 55.3 %. Bottleneck: compute: gemm 68 % of the step.
-    <h1>A step takes 1.93 s (90 % interval: 1.65 s to 2.26 s).
+    <h1>A step takes 1.93 s (90 % interval: 1.71 s to 2.26 s).
     It fits in memory: a rank needs 79.6 GiB of 79.6 GiB, 93.7 MiB are free; it fills 99.9 % of the memory; a search for plans stays within 90 % where it can. Bottleneck
 
 A pipeline's page stays small: what is more than a browser draws op by op is drawn in blocks, the stage that ends last is whole:

@@ -62,7 +62,7 @@ is in tests/unit/test_import.c.)
     #   15  no effect     float8.enable_fsdp_float8_all_gather = true: other keys decide
     #   17  not modelled  plugin.name = mine: not known to stepsim
     stepsim: titan.toml: a config of torchtitan, of which 7 keys are taken and 1 not modelled (`stepsim import` shows each)
-    A step takes 1.34 s (90 % interval: 1.13 s to 1.59 s); 69 % of communication hides behind compute,
+    A step takes 1.34 s (90 % interval: 1.18 s to 1.59 s); 69 % of communication hides behind compute,
       the rest takes 6.4 % of the step; it fits, 118 GiB are free.
     llama3-8b (8.03 B parameters), fsdp on 64 ranks (tp 2, dp 32), bf16
     a step: 64 sequences of 8192 tokens, 1 micro-batch of 2 a replica
@@ -87,7 +87,7 @@ A command line of Megatron-LM, as its scripts have it.
     cluster:
       system: dgx-a100 # --system
       nodes: 2 # nnodes
-    A step takes 4.84 s (90 % interval: 3.71 s to 6.32 s); 34 % of communication hides behind compute,
+    A step takes 4.84 s (90 % interval: 3.96 s to 6.32 s); 34 % of communication hides behind compute,
       the rest takes 11.2 % of the step; it fits, 38.7 GiB are free.
 
 DeepSpeed says nothing of the model: a Hugging Face config.json beside it does, or a preset's name.
@@ -343,7 +343,7 @@ What a file leaves to others is counted, and a plan that is larger than the file
     stepsim: nemo.yaml: 2 of its values are not in the file, such as model.tensor_model_parallel_size = ${TP} (--set parallel.tensor)
     stepsim: nemo.yaml: a config of NeMo and Megatron-Bridge, of which 7 keys are taken and 2 not modelled (`stepsim import` shows each)
     stepsim: it names no machine: dgx-h100 is assumed (--set cluster.system=NAME takes another)
-    A step takes 39.7 ms (90 % interval: 19.4 ms to 81.2 ms); 0 % of communication hides behind compute,
+    A step takes 39.7 ms (90 % interval: 23.2 ms to 81.2 ms); 0 % of communication hides behind compute,
       the rest takes 1.7 % of the step; it fits, 78.4 GiB are free.
     custom (3.32 M parameters), zero1 on 8 ranks (tp 4, dp 2), bf16
     stepsim: large.sh: its parallel degrees take 32 GPUs, and it has 8 (--gpus N takes more)

@@ -7,27 +7,27 @@ What the config itself gives is where the search starts; the table ends with wha
       best first
             plan                                     step time     90 % interval  tokens/s     MFU
           memory      free  exposed  limited by
-         1  dp 64 fsdp mb 1 prefetch 2 kept             2.01 s  1.71 s to 2.36 s     522 k  50.3 %
+         1  dp 64 fsdp mb 1 prefetch 2 kept             2.01 s  1.78 s to 2.36 s     522 k  50.3 %
         56.0 GiB  23.7 GiB  42.5 ms  compute: gemm 67 % of the step
-         2  dp 64 fsdp mb 1 prefetch 2                  2.07 s  1.76 s to 2.43 s     507 k  48.9 %
+         2  dp 64 fsdp mb 1 prefetch 2                  2.07 s  1.83 s to 2.43 s     507 k  48.9 %
         43.8 GiB  35.9 GiB  42.5 ms  compute: gemm 68 % of the step
-         3  dp 64 fsdp mb 2 full 16 prefetch 2 kept     2.12 s  1.81 s to 2.49 s     494 k  47.6 %
+         3  dp 64 fsdp mb 2 full 16 prefetch 2 kept     2.12 s  1.88 s to 2.49 s     494 k  47.6 %
         60.1 GiB  19.5 GiB  21.2 ms  compute: gemm 67 % of the step
-         4  dp 64 fsdp mb 2 full 16 prefetch 2          2.15 s  1.83 s to 2.52 s     487 k  47.0 %
+         4  dp 64 fsdp mb 2 full 16 prefetch 2          2.15 s  1.91 s to 2.52 s     487 k  47.0 %
         47.9 GiB  31.7 GiB  21.2 ms  compute: gemm 67 % of the step
-         5  dp 64 fsdp mb 1 full 16 prefetch 2 kept     2.23 s  1.90 s to 2.62 s     470 k  45.3 %
+         5  dp 64 fsdp mb 1 full 16 prefetch 2 kept     2.23 s  1.98 s to 2.62 s     470 k  45.3 %
         39.9 GiB  39.7 GiB  42.5 ms  compute: gemm 66 % of the step
-         6  dp 64 fsdp mb 1 full 16 prefetch 2          2.29 s  1.95 s to 2.69 s     458 k  44.2 %
+         6  dp 64 fsdp mb 1 full 16 prefetch 2          2.29 s  2.03 s to 2.69 s     458 k  44.2 %
         27.8 GiB  51.9 GiB  42.5 ms  compute: gemm 66 % of the step
-         7  dp 64 fsdp mb 2 full prefetch 2 kept        2.34 s  2.00 s to 2.75 s     447 k  43.2 %
+         7  dp 64 fsdp mb 2 full prefetch 2 kept        2.34 s  2.08 s to 2.75 s     447 k  43.2 %
         28.1 GiB  51.6 GiB  21.2 ms  compute: gemm 67 % of the step
-         8  dp 64 fsdp mb 2 full prefetch 2             2.37 s  2.02 s to 2.79 s     442 k  42.6 %
+         8  dp 64 fsdp mb 2 full prefetch 2             2.37 s  2.10 s to 2.79 s     442 k  42.6 %
         15.9 GiB  63.7 GiB  21.2 ms  compute: gemm 66 % of the step
-         9  dp 64 fsdp mb 1 full prefetch 2 kept        2.45 s  2.09 s to 2.88 s     428 k  41.2 %
+         9  dp 64 fsdp mb 1 full prefetch 2 kept        2.45 s  2.17 s to 2.88 s     428 k  41.2 %
         23.9 GiB  55.7 GiB  42.5 ms  compute: gemm 65 % of the step
-        10  dp 64 fsdp mb 1 full prefetch 2             2.51 s  2.14 s to 2.95 s     418 k  40.3 %
+        10  dp 64 fsdp mb 1 full prefetch 2             2.51 s  2.22 s to 2.95 s     418 k  40.3 %
         11.8 GiB  67.9 GiB  42.5 ms  compute: gemm 65 % of the step
-    config  dp 64 fsdp mb 2 full prefetch 1             2.37 s  2.02 s to 2.79 s     442 k  42.6 %
+    config  dp 64 fsdp mb 2 full prefetch 1             2.37 s  2.10 s to 2.79 s     442 k  42.6 %
         15.5 GiB  64.2 GiB  21.3 ms  compute: gemm 66 % of the step
     The best plan takes 15.3 % less time than the config's own.
     Pareto front: less memory for more time (plans up to 15 % slower than the best):
@@ -113,9 +113,9 @@ Plans may use 90 % of the memory, and where none needs so little, all of it.
       best first
             plan                        step time     90 % interval  tokens/s     MFU    memory
             free  exposed  limited by
-         1  dp 64 fsdp mb 2 prefetch 1     1.93 s  1.65 s to 2.26 s     543 k  52.4 %  79.6 GiB
+         1  dp 64 fsdp mb 2 prefetch 1     1.93 s  1.71 s to 2.26 s     543 k  52.4 %  79.6 GiB
         93.7 MiB  21.3 ms  compute: gemm 68 % of the step
-    config  dp 64 fsdp mb 2 prefetch 1     1.93 s  1.65 s to 2.26 s     543 k  52.4 %  79.6 GiB
+    config  dp 64 fsdp mb 2 prefetch 1     1.93 s  1.71 s to 2.26 s     543 k  52.4 %  79.6 GiB
         93.7 MiB  21.3 ms  compute: gemm 68 % of the step
     No plan leaves 10 % of the memory free; those that fit are shown.
     The config's own plan is as good as the best of these.
@@ -131,8 +131,8 @@ Plans may use 90 % of the memory, and where none needs so little, all of it.
 The config's own plan may be faster with more.
 
     $ sed 's/recompute: full/recompute: none/' $ROOT/configs/llama3-8b-fsdp-64xh100.yaml > own.yaml; COLUMNS=999 stepsim plan own.yaml --set parallel.strategy=fsdp --set parallel.tensor=1 --set parallel.context=1 --set parallel.pipeline=1 | grep -e own -e ' 1  '
-         1  dp 64 fsdp mb 1 prefetch 2 kept             2.01 s  1.71 s to 2.36 s     522 k  50.3 %  56.0 GiB  23.7 GiB  42.5 ms  compute: gemm 67 % of the step
-    config  dp 64 fsdp mb 2 prefetch 1                  1.93 s  1.65 s to 2.26 s     543 k  52.4 %  79.6 GiB  93.7 MiB  21.3 ms  compute: gemm 68 % of the step
+         1  dp 64 fsdp mb 1 prefetch 2 kept             2.01 s  1.78 s to 2.36 s     522 k  50.3 %  56.0 GiB  23.7 GiB  42.5 ms  compute: gemm 67 % of the step
+    config  dp 64 fsdp mb 2 prefetch 1                  1.93 s  1.71 s to 2.26 s     543 k  52.4 %  79.6 GiB  93.7 MiB  21.3 ms  compute: gemm 68 % of the step
     The config's own plan fills 100 % of the memory; plans may use 90 %, and the best takes 4.1 % more time.
     48 plans: 0 illegal, 8 need more than 90 % of the memory, 0 cannot be among the best, 40 timed; those shown are predicted in full
 
@@ -150,9 +150,9 @@ Nothing fits: what needs least, and what it misses.
       first
             plan            step time     90 % interval  tokens/s     MFU   memory               free
         exposed  limited by
-     least  dp 1 mb 1 full     9.09 s  7.72 s to 10.7 s    7.21 k  44.5 %  139 GiB  58.9 GiB too much
+     least  dp 1 mb 1 full     9.09 s  8.04 s to 10.7 s    7.21 k  44.5 %  139 GiB  58.9 GiB too much
             0 s  compute: gemm 67 % of the step
-    config  dp 1 mb 2 full     8.94 s  7.60 s to 10.5 s    7.33 k  45.3 %  143 GiB  63.0 GiB too much
+    config  dp 1 mb 2 full     8.94 s  7.92 s to 10.5 s    7.33 k  45.3 %  143 GiB  63.0 GiB too much
             0 s  compute: gemm 67 % of the step
     No plan fits. The one that needs least misses 58.9 GiB on each device.
     Words of a plan: dp: data-parallel ranks; mb: sequences of a micro-batch; full: layers are

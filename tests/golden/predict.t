@@ -1,7 +1,7 @@
 A system of the catalogue, of any size: no MPI, no GPU, no profile. The table:
 
     $ stepsim predict $ROOT/configs/llama3-8b-fsdp-64xh100.yaml
-    A step takes 2.37 s (90 % interval: 2.02 s to 2.79 s); 90 % of communication hides behind compute,
+    A step takes 2.37 s (90 % interval: 2.10 s to 2.79 s); 90 % of communication hides behind compute,
       the rest takes 0.9 % of the step; it fits, 64.2 GiB are free.
     llama3-8b (8.03 B parameters), fsdp on 64 ranks (dp 64), bf16
     a step: 128 sequences of 8192 tokens, 1 micro-batch of 2 a replica
@@ -58,7 +58,7 @@ A system of the catalogue, of any size: no MPI, no GPU, no profile. The table:
       16-bit weights, fp32 master copy  38.7 ms        1.6 %  1 format
         --set train.param_dtype=bf16 --set train.master_weights=true --set train.grad_dtype=bf16
         --set train.reduce_dtype=bf16
-    90 % interval of the prediction: 2.02 s to 2.79 s
+    90 % interval of the prediction: 2.10 s to 2.79 s
       its width comes from software 15 %, traffic 6 % (root of the sum of squares)
     Bottleneck: compute: gemm 66 % of the step
     warning: nothing was measured on this machine: the rates of hardware and software come from
@@ -127,8 +127,8 @@ A search and a comparison count it, too, and see the same step; advice tries cha
     step time                   1.00 min
       larger micro-batches              20.0 s       33.3 %  3 fuse        --set train.micro_batch=32
     step time                   40.1 s
-    config  dp 1 mb 1   1.00 min  0.534 min to 1.88 min     279 k  24.3 %  3.34 GiB  76.3 GiB      0 s  compute: gemm 51 % of the step
-    1  dgx-h100     1   1.00 min  0.534 min to 1.88 min     279 k  24.3 %  3.34 GiB  76.3 GiB      0 s  dp 1 mb 1
+    config  dp 1 mb 1   1.00 min  0.625 min to 1.88 min     279 k  24.3 %  3.34 GiB  76.3 GiB      0 s  compute: gemm 51 % of the step
+    1  dgx-h100     1   1.00 min  0.625 min to 1.88 min     279 k  24.3 %  3.34 GiB  76.3 GiB      0 s  dp 1 mb 1
     stepsim: no plan is legal on 2 ranks: --set train.global_batch=16384: gpipe keeps 16384 micro-batches of 12 layers in flight, too many to be simulated (parallel.schedule 1f1b does not)
     step time                      27.5 s
 
@@ -146,7 +146,7 @@ A target: time, energy, CO2 and money of a whole training, counted as compare co
     For 1.00 T tokens on 64 GPUs:
                amount  from
     ----------------------------------------------------------------------------------
-    time    26.2 days  22.3 days to 30.8 days (90 % interval), 954 k steps
+    time    26.2 days  23.2 days to 30.8 days (90 % interval), 954 k steps
     energy   81.0 MWh  10.2 kW a host, PUE 1.58
     CO2        36.1 t  0.445 kg/kWh
     rented    $ 277 k  $ 6.88 a GPU and hour
@@ -211,7 +211,7 @@ Failures by GPU: the job's rate follows from the number of GPUs, and a target sa
     > stepsim predict $fsdp --set cluster.mtbf_gpu_hours=50677 --json - | python3 cost.py
     > stepsim predict $fsdp --set cluster.mtbf_gpu_hours=50677 --set cluster.nodes=2048 --set train.global_batch=32768 --json - | python3 cost.py
     goodput                        99.4 %               a checkpoint every 5.13 h
-    time           26.4 days  22.5 days to 31.0 days (90 % interval), 954 k steps, goodput 99.4 %
+    time           26.4 days  23.4 days to 31.0 days (90 % interval), 954 k steps, goodput 99.4 %
     interruptions      0.799  one every 33.0 days, a checkpoint every 5.13 h
     0.99770520525392 52272.1286127802 0.0 50677.0 6334.625
     0.996754164462149 36950.2662872291 0.0 50677.0 3167.313
@@ -223,7 +223,7 @@ No line is wider than the page, which is 100 characters where there is no termin
 
     $ for c in $ROOT/configs/*.yaml; do stepsim predict $c --set cluster.system=dgx-h100 2>/dev/null; done | awk 'length > 100'
     $ COLUMNS=60 stepsim predict $ROOT/configs/ddp-gpt2-774m-32xl40s.yaml | sed -n '1,3p;/^Changes/,/^  16/p;/^Warning/,$p'
-    A step takes 610 ms (90 % interval: 451 ms to 825 ms); 74 %
+    A step takes 610 ms (90 % interval: 487 ms to 825 ms); 74 %
       of communication hides behind compute, the rest takes
       18.3 % of the step; it fits, 18.9 GiB are free.
     Changes that shorten the step, each alone; symptom: exposed
@@ -252,14 +252,14 @@ What does not fit is said first; --require-fit makes it an error. A sweep never 
     > show 0 topo --require-fit
     exit code 3
     DOES NOT FIT: a rank needs 143 GiB, the device has 79.6 GiB (63.3 GiB short; largest: optimizer
-      state 59.8 GiB). With more memory: a step takes 2.47 s (90 % interval: 2.09 s to 2.92 s); 95 % of
+      state 59.8 GiB). With more memory: a step takes 2.47 s (90 % interval: 2.18 s to 2.92 s); 95 % of
       communication hides behind compute, the rest takes 0.5 % of the step.
     stepsim: --require-fit: it does not fit in memory
     exit code 0
-    A step takes 2.37 s (90 % interval: 2.02 s to 2.79 s); 90 % of communication hides behind compute,
+    A step takes 2.37 s (90 % interval: 2.10 s to 2.79 s); 90 % of communication hides behind compute,
       the rest takes 0.9 % of the step; it fits, 64.2 GiB are free.
     exit code 0
-    A step takes 6.96 s (90 % interval: 5.93 s to 8.17 s); 48 % of communication hides behind compute,
+    A step takes 6.96 s (90 % interval: 6.17 s to 8.17 s); 48 % of communication hides behind compute,
       the rest takes 2.0 % of the step; it fits, 7.50 GiB are free, but tightly: it fills 90.6 % of the
       memory; a search for plans stays within 90 % where it can.
     llama3-8b (8.03 B parameters), zero2 on 64 ranks (dp 64), bf16

@@ -33,12 +33,12 @@ static struct result step(void)
 	return r;
 }
 
-/* Returns the half-width above the step, which is the one below. */
+/* Returns the half-width, by which the interval reaches above the step. It reaches below by a share of it. */
 static double width(const struct config *c, const struct machine *m, struct result r)
 {
 	interval_set_published(c, m, &r);
 	const double w = log(r.interval90_s[1] / r.time.step_s);
-	CU_ASSERT_DOUBLE_EQUAL(log(r.time.step_s / r.interval90_s[0]), w, 1e-12);
+	CU_ASSERT_DOUBLE_EQUAL(log(r.time.step_s / r.interval90_s[0]), k->interval.below * w, 1e-12);
 	return w;
 }
 
@@ -197,17 +197,17 @@ static void test_less_known(void)
 		}
 }
 
-/* What is further unknown comes beside what was there, on either side. */
+/* What is further unknown comes beside what was there; the sides keep their ratio. */
 static void test_widened(void)
 {
 	struct result r = step();
 	r.interval90_s[0] = 2 * exp(-0.1);
 	r.interval90_s[1] = 2 * exp(0.2);
 	interval_widen(&r, 0.1);
-	CU_ASSERT_DOUBLE_EQUAL(r.interval90_s[0], 2 * exp(-hypot(0.1, 0.1)), 1e-12);
 	CU_ASSERT_DOUBLE_EQUAL(r.interval90_s[1], 2 * exp(hypot(0.2, 0.1)), 1e-12);
+	CU_ASSERT_DOUBLE_EQUAL(r.interval90_s[0], 2 * exp(-hypot(0.2, 0.1) / 2), 1e-12);
 	interval_widen(&r, 0);
-	CU_ASSERT_DOUBLE_EQUAL(r.interval90_s[0], 2 * exp(-hypot(0.1, 0.1)), 1e-12);
+	CU_ASSERT_DOUBLE_EQUAL(r.interval90_s[1], 2 * exp(hypot(0.2, 0.1)), 1e-12);
 }
 
 UNIT_MAIN("interval", {"the constants", test_constants}, {"a step like the stack's rows", test_like_its_rows},
