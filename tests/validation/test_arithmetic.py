@@ -4,9 +4,10 @@ import math, os, re, sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../scripts'))
 import misses
-from constants import span
+from constants import read_value, root, span
 from crossvalidate import Fit, solve
 from validate import percentile, ranks, spearman
+from widths import of_interval
 
 
 def near(a, b, by=1e-9):
@@ -79,15 +80,10 @@ fit.known = {
 for name, ratio in (('passes', 1), ('op', 3), ('tax', 2)):
     near(fit.stand_ins('a')[name], math.log(ratio))
 
-# Widths from the others: a source's own part is the 88th percentile of the others' errors, what a row's step consists
+# Widths from the others: a source's own part is the 88th percentile of the others' errors (steps that are
+# shorter need more), what a row's step consists
 # of comes beside it.
-software = float(
-    re.search(
-        r'^software:\n  value: ([0-9.]+)',
-        open(os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../configs/model/interval.yaml')).read(),
-        re.M,
-    )[1]
-)
+software, below = (read_value(root, of_interval(k)) for k in ('software', 'below'))
 fit.rows = [{'id': s + str(i), 'source': s} for s in 'ab' for i in range(100)]
 result = lambda error, w: {
     'predicted_s': 1.0,
@@ -100,7 +96,7 @@ results = {
     for i in range(100)
 }
 widths = {i: math.log(p['interval90_s'][1]) for i, p in fit.widths_from_others(results).items()}
-near(widths['a5'], math.hypot(0.02 * 88, 0.3))
+near(widths['a5'], math.hypot(0.02 * 88 / below, 0.3))
 near(widths['b5'], math.sqrt(0.88**2 - 0.3**2))
 
 # Few constants: at most twelve of a GPU, at most eight of a stack with its family's.
