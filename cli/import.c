@@ -94,7 +94,7 @@ static void check_gpus(const struct import *im, const struct config *c, struct e
 			(long long)least, (long long)have);
 }
 
-/* Takes as many hosts as --gpus or the plan's degrees ask for. */
+/* Takes as many hosts as --gpus or the plan's degrees ask for, also into c. */
 static enum status put_hosts(const struct options *o, struct import *im, struct config *c, struct error *refused,
 	struct error *e)
 {
@@ -123,6 +123,7 @@ static enum status put_hosts(const struct options *o, struct import *im, struct 
 	put_number(im, KEY_cluster_nodes, taken.cluster.nodes, remark);
 	if (taken.cluster.gpus_per_node > 0)
 		put_number(im, KEY_cluster_gpus_per_node, taken.cluster.gpus_per_node, remark);
+	c->cluster = taken.cluster;
 	return ST_OK;
 }
 
@@ -139,18 +140,13 @@ static int64_t count_gpus(const struct config *c)
 }
 
 /* Takes the micro-batch that follows from the batch and the GPUs, where the text says no other. */
-static enum status put_micro_batch(const struct options *o, struct import *im, struct config *c, struct error *refused,
-	struct error *e)
+static void put_micro_batch(struct import *im, const struct config *c, struct error *refused)
 {
 	if (!import_splits_batch(im))
-		return ST_OK;
-	const enum status st = parse(o, im, c, refused, e);
-	if (st || refused->status)
-		return st;
+		return;
 	const int64_t gpus = count_gpus(c), model = c->parallel.tensor * c->parallel.context * c->parallel.pipeline;
 	if (gpus > 0 && gpus % model == 0)
 		import_split_batch(im, config_global_batch(c, gpus), gpus / model, refused);
-	return ST_OK;
 }
 
 /* Returns whether the text or the options say which model it is; CONFIG.yaml would take another one's sizes. */
@@ -201,7 +197,7 @@ static enum status complete(const struct options *o, struct import *im, struct e
 	if (!st && !refused->status && !(st = parse(o, im, c, refused, e)) && !refused->status)
 		st = put_hosts(o, im, c, refused, e);
 	if (!st && !refused->status)
-		st = put_micro_batch(o, im, c, refused, e);
+		put_micro_batch(im, c, refused);
 	free(c);
 	return st;
 }

@@ -97,22 +97,16 @@ static ncclResult_t call_sendrecv(const struct comm_call *call, size_t part, ncc
 
 /* One way alone, in a communicator of two that has one stream at either end: in order, and behind no other lane's call.
  */
-static ncclResult_t call_send(const struct comm_call *call, size_t part, ncclDataType_t type, ncclRedOp_t op,
+static ncclResult_t call_one_way(const struct comm_call *call, size_t part, ncclDataType_t type, ncclRedOp_t op,
 	ncclComm_t comm)
 {
 	(void)part, (void)op;
 	int rank;
 	ncclResult_t code = ncclCommUserRank(comm, &rank);
-	return code == ncclSuccess ? ncclSend(call->in, call->elements, type, 1 - rank, comm, call->queue) : code;
-}
-
-static ncclResult_t call_recv(const struct comm_call *call, size_t part, ncclDataType_t type, ncclRedOp_t op,
-	ncclComm_t comm)
-{
-	(void)part, (void)op;
-	int rank;
-	ncclResult_t code = ncclCommUserRank(comm, &rank);
-	return code == ncclSuccess ? ncclRecv(call->out, call->elements, type, 1 - rank, comm, call->queue) : code;
+	if (code != ncclSuccess)
+		return code;
+	return call->coll == COLL_SEND ? ncclSend(call->in, call->elements, type, 1 - rank, comm, call->queue)
+	                               : ncclRecv(call->out, call->elements, type, 1 - rank, comm, call->queue);
 }
 
 ncclResult_t nccl_issue(const struct comm_call *call, ncclComm_t comm, int size)
@@ -124,8 +118,8 @@ ncclResult_t nccl_issue(const struct comm_call *call, ncclComm_t comm, int size)
 		[COLL_BROADCAST] = call_broadcast,
 		[COLL_ALLTOALL] = call_alltoall,
 		[COLL_SENDRECV] = call_sendrecv,
-		[COLL_SEND] = call_send,
-		[COLL_RECV] = call_recv};
+		[COLL_SEND] = call_one_way,
+		[COLL_RECV] = call_one_way};
 	static_assert(COUNT(calls) == COLL_COUNT, "a row for each collective");
 	static const ncclRedOp_t ops[] = {[RED_SUM] = ncclSum, [RED_MAX] = ncclMax};
 	static_assert(COUNT(ops) == RED_COUNT, "every reduction");
