@@ -1,5 +1,5 @@
-"""The pages docs/accuracy.md and docs/accuracy-tables.md: validate.py writes them from what it has just measured, so
-they cannot go stale.
+"""The pages docs/accuracy.md and docs/accuracy-tables.md, and README's table of errors: validate.py writes them from
+what it has just measured, so they cannot go stale.
 
 The tables come from the rows and their predictions; misses.py has the lines of what is known to miss. The sentences
 between them stand here. docs/misses.md, which says why some runs are missed, is written by hand.
@@ -11,6 +11,7 @@ from constants import root
 
 PATH = os.path.join(root, 'docs/accuracy.md')
 PATH_TABLES = os.path.join(root, 'docs/accuracy-tables.md')
+PATH_README = os.path.join(root, 'README.md')
 SAMPLE = 'Every tenth tight step: '  # the page's line that the test command compares
 
 
@@ -128,6 +129,43 @@ def one_vote(pairs, held_out):
     )
 
 
+README_HEAD = ['runs', 'number', 'median error', 'mean', 'inside the 90 % interval']
+
+
+def in_short(outside, tight, held_out):
+    """README's table. outside, tight: (row, prediction) pairs. held_out: of all rows, as write() has it."""
+
+    def line(what, sizes, insides=()):
+        cells = [what, format(len(sizes), ','), '%.1f %%' % statistics.median(sizes)]
+        if not insides:
+            return [*cells, '-', '-']
+        return [*cells, '%.1f %%' % statistics.mean(sizes), '%.0f %%' % (100 * statistics.mean(insides))]
+
+    def of(what, pairs):
+        return line(what, [abs(100 * p['error']) for _, p in pairs], [inside(p) for _, p in pairs])
+
+    first = [abs(float(r['first_error'])) for r, _ in outside if r['first_error']]
+    return table(
+        README_HEAD,
+        [
+            of('whose sources fitted no constant', outside),
+            of('of those, with a complete configuration', [(r, p) for r, p in outside if r['quality'] == 'A']),
+            line('whose sources fitted no constant, as first predicted', first),
+            line('that fitted constants, predicted without their source', held_out[2], held_out[3]),
+            of('the same, with it', tight),
+        ],
+    )
+
+
+def rewrite_readme(new):
+    """Puts a table in place of the one that begins alike."""
+    with open(PATH_README) as page:
+        text = page.read()
+    begin = text.index(new.split('\n')[0])
+    with open(PATH_README, 'w') as page:
+        page.write(text[:begin] + new + text[text.index('\n\n', begin) + 1 :])
+
+
 def not_seen(moved):
     """Which constants no limit notices, and the head of their table; or that there is none."""
     cells = [
@@ -211,6 +249,7 @@ def write(steps, outside, sample, held_out, of_widths, collectives, known, check
     for path, text in ((PATH, PAGE), (PATH_TABLES, TABLES)):
         with open(path, 'w') as page:
             page.write(text % values)
+    rewrite_readme(in_short(other, tight, held_out['all']))
 
 
 PAGE = """# Accuracy
