@@ -215,6 +215,8 @@ static enum status add_parameters_of(struct table *t, const char *folder, const 
 		{"attention", "fa2_backward", "the same, backward"},
 		{"attention", "fa3_forward", "of the bf16 rate: flash attention, third generation and cuDNN's"},
 		{"attention", "fa3_backward", "the same, backward"},
+		{"attention", "fa4_forward", "of the bf16 rate: flash attention, fourth generation, heads of 128"},
+		{"attention", "fa4_backward", "the same, backward"},
 		{NULL, "interval", "half the width of the 90 % interval, in log"},
 	};
 	char path[PATH_MAX_LEN];

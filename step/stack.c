@@ -16,8 +16,11 @@ const struct stack_number stack_numbers[STACK_NUMBERS] = {STACK_NUMBER_ROWS(ROW)
 #define MEMORY_ROW(name, field, ...) ROW(name, memory.field, __VA_ARGS__)
 const struct stack_number stack_memories[STACK_MEMORIES] = {STACK_MEMORY_ROWS(MEMORY_ROW)};
 
-static const char *const kernel_names[KERNEL_COUNT] =
-	{[KERNEL_FA1] = "fa1", [KERNEL_FA2] = "fa2", [KERNEL_FA3] = "fa3", [KERNEL_MASKED] = "masked"};
+static const char *const kernel_names[KERNEL_COUNT] = {[KERNEL_FA1] = "fa1",
+	[KERNEL_FA2] = "fa2",
+	[KERNEL_FA3] = "fa3",
+	[KERNEL_FA4] = "fa4",
+	[KERNEL_MASKED] = "masked"};
 
 const char *attention_kernel_name(enum attention_kernel k) { return kernel_names[k]; }
 

@@ -13,12 +13,14 @@
 #include "step/operators.h"
 
 /* Flash attention by the generation of its kernel: the rate that it reaches is the kernel's as much as the GPU's.
+ * fa4: written for Blackwell (Zadouri et al. 2026, arXiv:2603.05451).
  * masked: PyTorch's memory-efficient kernel, which scaled_dot_product_attention takes where it is given a mask (its
  * flash kernels take none), as Hugging Face's models give it for padded sequences. It computes what the mask hides. */
 enum attention_kernel {
 	KERNEL_FA1,
 	KERNEL_FA2,
 	KERNEL_FA3,
+	KERNEL_FA4,
 	KERNEL_MASKED, /* the rate of fa2 times gpu.masked_forward, gpu.masked_backward (configs/model) */
 	KERNEL_COUNT,
 	KERNEL_AUTO = KERNEL_COUNT /* a config's word for the stack's */

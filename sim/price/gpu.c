@@ -91,10 +91,19 @@ static double product_s(const struct op *op, const struct rates *r, const struct
 	return multiply_s(op, r, s) + (result_B + weights_B(op) + transposed_B(op, s)) / r->memory_Bps;
 }
 
+/* FlashAttention-4's shares are of heads of 128. A score of a narrower head takes as long for its exponential, and its
+ * products are smaller. */
+static bool narrow_head(const struct op *op, const struct rates *r, const struct stack *s)
+{
+	return s->attention_kernel == KERNEL_FA4 && (double)op->attn.head_dim <= r->parameters->gpu.narrow_head;
+}
+
 static double flash_s(const struct op *op, const struct rates *r, const struct stack *s)
 {
 	bool backward = op->kind == OP_ATTENTION_GRAD || op->kind == OP_ATTENTION_PART_GRAD;
 	double rate = r->matrix_flop_per_s[op->dtype] * r->attention_share[s->attention_kernel][backward];
+	if (narrow_head(op, r, s))
+		rate *= backward ? r->parameters->gpu.narrow_head_backward : r->parameters->gpu.narrow_head_forward;
 	if (s->attention_kernel == KERNEL_MASKED)
 		return op_flop(op) * (double)op->attn.seq * (double)op_keys(op) / op_pairs(op) / rate;
 	double diagonal_tiles = 1 + op_masked_ends(op) * (r->device.tiles.attention - 1) / 2 / op_pairs(op);

@@ -41,7 +41,7 @@ static const struct word optimizer_words[] = {OPTIMIZERS(OPTIMIZER_WORD)};
 static const struct word optimizer_bits_words[] = {{"32", 32}, {"16", 16}, {"8", 8}};
 WORDS(attention, ATT_COUNT, {"flash", ATT_FLASH}, {"naive", ATT_NAIVE});
 WORDS(attention_kernel, KERNEL_COUNT + 1, {"auto", KERNEL_AUTO}, {"fa1", KERNEL_FA1}, {"fa2", KERNEL_FA2},
-	{"fa3", KERNEL_FA3}, {"masked", KERNEL_MASKED});
+	{"fa3", KERNEL_FA3}, {"fa4", KERNEL_FA4}, {"masked", KERNEL_MASKED});
 WORDS(recompute, REC_COUNT, {"none", REC_NONE}, {"selective", REC_SELECTIVE}, {"full", REC_FULL});
 WORDS(recompute_modules, REC_MODULE_COUNT, {"core_attn", REC_CORE_ATTN}, {"layernorm", REC_LAYERNORM},
 	{"mla_up_proj", REC_MLA_UP_PROJ}, {"moe_act", REC_MOE_ACT}, {"mlp", REC_MLP}, {"moe", REC_MOE},

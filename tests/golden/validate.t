@@ -113,7 +113,7 @@ The column `framework` begins with a name of a stack (`stepsim list stacks`); wh
     dtype: 'fp61' is not known (nearest: fp16)
     sharding: 'fsdq' is not known (nearest: fsdp)
     "optimizer: 'shampoo' is not known (known: adam, adamw, adam8bit, adamw8bit, anyprecisionadamw, lamb, lion, muon, sgd, adafactor)"
-    "attention: 'sparse' is not known (known: flash, flash1, flash2, flash3, masked SDPA, naive)"
+    "attention: 'sparse' is not known (known: flash, flash1, flash2, flash3, flash4, masked SDPA, naive)"
     gpu: the catalogue does not know the A1OO SXM 80GB (`stepsim list gpus` lists them)
     $ printf 'id,collective,gpu,n_gpus,n_nodes,intra,inter,nccl_version,bytes,dtype,time_us_outofplace\na-1,all_reduce,H100 80GB,8,1,NVSwatch,,,1048576,float,50\n' >t.csv; stepsim validate t.csv --csv - | tail -n 1 | grep -o 'intra.*'
     intra: 'NVSwatch' is not known (nearest: NVSwitch; known: 4-GPU all-to-all, NVL72, NVSwitch, bridge, PCIe, as sold, NVLink, SXM, xGMI, Infinity Fabric, ICI)",3.670016e+10

@@ -90,6 +90,29 @@ static void test_masked_attention(void)
 	program.config.stack = stack_default();
 }
 
+/* FlashAttention-4 has rates of its own, and with narrow heads a share of them. */
+static void test_fourth_attention(void)
+{
+	mesh(1, 1);
+	struct machine m = gpu();
+	struct op wide = {.kind = OP_ATTENTION, .dtype = DT_BF16, .out_dtype = DT_BF16, .attn = {4, 32, 32, 4096, 128}},
+		  narrow = wide;
+	narrow.attn.head_dim = 64;
+	m.device.attention_share[KERNEL_FA4][0] = 0.6;
+	m.device.attention_share[KERNEL_FA4][1] = 0.5;
+	program.config.stack.attention_kernel = KERNEL_FA4;
+	const double product = 2 * 4.0 * 32 * 4096 * 4096 * 128, peak = m.device.matrix_flop_per_s[DT_BF16];
+	NEAR(cost(&m, wide).alone_s, KERNEL_S + 2 * product / (peak * 0.6));
+	NEAR(cost(&m, narrow).alone_s, KERNEL_S + product / (peak * 0.6 * 0.654));
+	wide.kind = narrow.kind = OP_ATTENTION_GRAD;
+	NEAR(cost(&m, wide).alone_s, KERNEL_S + 5 * product / (peak * 0.5));
+	NEAR(cost(&m, narrow).alone_s, KERNEL_S + 2.5 * product / (peak * 0.5 * 0.843));
+	program.config.stack.attention_kernel = KERNEL_FA3;
+	wide.kind = narrow.kind = OP_ATTENTION;
+	NEAR(2 * (cost(&m, narrow).alone_s - KERNEL_S), cost(&m, wide).alone_s - KERNEL_S);
+	program.config.stack = stack_default();
+}
+
 /* Counted operators have their kernels' bytes in place of elementwise_passes. */
 static void test_operators(void)
 {
@@ -475,8 +498,9 @@ static void test_gpu_profile(void)
 
 UNIT_MAIN("cost", {"grouped products", test_grouped_products}, {"rows on their way to experts", test_routed_rows},
 	{"roofline", test_roofline}, {"attention under a mask", test_masked_attention},
-	{"counted operators", test_operators}, {"images by channels", test_memory_format},
-	{"shapes of products", test_shapes_of_products}, {"a share of one format", test_share_of_a_format},
+	{"attention of the fourth generation", test_fourth_attention}, {"counted operators", test_operators},
+	{"images by channels", test_memory_format}, {"shapes of products", test_shapes_of_products},
+	{"a share of one format", test_share_of_a_format},
 	{"a format that the device does not support", test_unsupported_format}, {"copies", test_copies},
 	{"a profile's fit", test_fit}, {"a profile's curve", test_curve},
 	{"an entry that the profile lacks", test_missing_entry}, {"a GPU's profile", test_gpu_profile},

@@ -88,6 +88,7 @@ static const struct catalogue_key keys[] = {
 	ATTENTION("fa1", 0),
 	ATTENTION("fa2", 1),
 	ATTENTION("fa3", 2),
+	ATTENTION("fa4", 3),
 	NUMBER("reached.memory_share", true, UNIT_NONE, 0.01, 1, d.mem_share),
 	NUMBER("reached.launch", true, UNIT_SECOND, 1e-7, 1e-3, d.launch_s),
 	WHOLE("chip.sms", false, 1, 10000000, d.sms),

@@ -9,7 +9,7 @@
 #include "base/dtype.h"
 #include "base/status.h"
 
-#define DEVICE_KERNELS 3
+#define DEVICE_KERNELS 4
 
 struct device_spec {
 	char id[64];                        /* catalogue file's name */
@@ -24,7 +24,7 @@ struct device_spec {
 	double format_share[DT_COUNT]; /* the same in fp32 (vector units), fp8, mxfp8, nvfp4; 0: as gemm_share */
 	double attention_share[DEVICE_KERNELS]
 			      [2]; /* of the bf16 matrix rate that flash attention reaches, by the generation of its
-	                              kernel (fa1, fa2, fa3), forward and backward; 0: not known */
+	                              kernel (fa1 to fa4), forward and backward; 0: not known */
 	double repeated_data; /* factor on products whose rows are all alike: the clock that less power allows; 0: 1 */
 	double step_sources;  /* published sources of whole steps that fixed or bear out its rates; 0: none did */
 	double mem_share;     /* of mem_Bps that streaming kernels reach */
