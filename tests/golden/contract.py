@@ -1,7 +1,8 @@
 """Compares docs/reference.md with the program: contract.py ROOT, with `stepsim` in PATH.
 
 It prints what differs, and how much was looked at. Commands, options with their commands, and exit codes come from
-`--help`; JSON keys and CSV columns from results of small runs. The keys of a config are written by scripts/keys.py.
+`--help`; JSON keys and CSV columns from results of small runs. docs/frameworks.md names the frameworks that are read
+and written. The keys of a config are written by scripts/keys.py.
 """
 
 import csv
@@ -24,18 +25,14 @@ def stepsim(*words):
     return run.stdout, run.stderr
 
 
-def rows(heading):
-    """The cells of the tables below a heading, up to the next one."""
-    part = re.split(rf"^#+ {re.escape(heading)}$", PAGE, flags=re.MULTILINE)[1]
+def rows(heading, page=PAGE):
+    """The cells of the tables below a heading of a page, up to the next one."""
+    part = re.split(rf"^#+ {re.escape(heading)}$", page, flags=re.MULTILINE)[1]
     part = re.split(r"^#+ ", part, flags=re.MULTILINE)[0]
     table = [
         [cell.strip() for cell in line.strip("|").split("|")] for line in part.splitlines() if line.startswith("|")
     ]
-    return [
-        cells
-        for above, cells in zip([None, *table], table)
-        if not set(cells[0]) <= {"-", " "} and cells[0] not in HEADS
-    ]
+    return [cells for cells in table if not set("".join(cells)) <= set("-: ") and cells[0] not in HEADS]
 
 
 def items(heading):
@@ -45,7 +42,7 @@ def items(heading):
     return re.findall(r"^- (.*?): ((?:.|\n  )*)", part, flags=re.MULTILINE)
 
 
-HEADS = {"command", "option", "code", "variable", "table"}
+HEADS = {"command", "option", "code", "variable", "table", "kind", "framework"}
 
 
 def words(text):
@@ -98,6 +95,29 @@ def check_exit_codes(help_text):
     return program
 
 
+def check_types():
+    """Types of Hugging Face models; parts of larger models have rows by the model's name."""
+    table = (ROOT / "step/import/hf_reader.h").read_text()
+    program = set(re.findall(r'^\tX\("([^"]+)", \w+\)', table, re.MULTILINE))
+    page = {t for _, types in rows("Models of Hugging Face") for t in re.findall(r"[\w-]+", re.sub(r"`.*", "", types))}
+    page -= {"others", "by", "their", "where", "its", "type", "is", "known"}
+    parts = {t for t in program if re.search(r"_(text|text_model|vision_model)$", t)}
+    same("types of Hugging Face models", page, program - (parts - page))
+
+
+def known(*words):
+    return set(re.search(r"known: (.*)\)", stepsim(*words)[1])[1].split(", "))
+
+
+def check_frameworks():
+    table = rows("What is read", (ROOT / "docs/frameworks.md").read_text())
+    page = {name: written for _, names, _, written in table for name in words(names)}
+    former = {"torchtitan-0.2"}  # another form of one that has a row
+    same("frameworks that are read", page, known("import", ROOT / "README.md", "--from", "-") - former)
+    written = known("export", "--model", "gpt2-124m", "--to", "-") - former
+    same("frameworks that are written", {name for name in page if page[name]}, written)
+
+
 def keys_of(value, hidden=("config", "system", "set", "model", "inventory")):
     """All names in a JSON value, but those below keys that hold a config or a machine."""
     if isinstance(value, dict):
@@ -147,6 +167,8 @@ overall = stepsim("--help")[0]
 commands = check_commands(overall)
 options = check_options(commands)
 codes = check_exit_codes(overall)
+check_types()
+check_frameworks()
 names = check_results()
 print("".join(line + "\n" for line in wrong), end="")
 print(

@@ -74,7 +74,7 @@ What is predicted alone is refused where it would be executed; the rest is execu
     not executed
     not executed
 
-docs/reference.md names every command, option, exit code, JSON key and CSV column.
+docs/reference.md names every command, option, exit code, JSON key, CSV column and type of Hugging Face models, docs/frameworks.md every framework.
 
     $ python3 $ROOT/tests/golden/contract.py $ROOT
     17 commands, 48 options, 4 exit codes, 149 keys of JSON
