@@ -149,8 +149,8 @@ struct view offload_shard(struct builder *b, int32_t i, int64_t after)
 	const struct bucket *k = &b->r->buckets.at[i];
 	if (b->c->train.offload != OFF_OPTIMIZER_PARAMS || b->st)
 		return k->shard;
-	int32_t here = build_buffer(b, COMP_BUFFERS, b->weight, bucket_part(k), false);
+	int32_t here = build_buffer(b, COMP_BUFFERS, k->stored, bucket_part(k), false);
 	build_after(b, LANE_COPY, after);
-	copy(b, k->shard, view_of(here), part_B(k, b->weight), false, "weights", i);
+	copy(b, k->shard, view_of(here), part_B(k, k->stored), false, "weights", i);
 	return view_of(here);
 }

@@ -342,9 +342,6 @@ static enum status check_trained(const struct config *c, struct error *e)
 		return config_error_key(c, KEY_train_optimizer, e,
 			"%s is not modelled yet with frozen parameters (nearest: adamw)",
 			optimizer_name(c->train.optimizer));
-	if (model_freezes(m) && c->train.offload != OFF_NONE && c->train.offload != OFF_ACTIVATIONS)
-		return config_error_key(c, KEY_train_offload, e,
-			"not modelled yet with frozen parameters (accepted: none, activations)");
 	return ST_OK;
 }
 

@@ -258,6 +258,8 @@ train 4 train.offload=optimizer parallel.strategy=zero2 train.optimizer=sgd
 train 4 train.offload=optimizer+params parallel.strategy=fsdp parallel.bucket_mb=25
 train 8 train.offload=optimizer+params parallel.strategy=hsdp parallel.bucket_mb=25 parallel.shard=2 \
 	parallel.reshard_after_forward=false train.optimizer=lion
+train 4 train.offload=optimizer+params parallel.strategy=fsdp parallel.bucket_mb=25 train.lora_rank=4
+train 2 train.offload=optimizer parallel.strategy=zero1 train.lora_rank=4
 train 2 train.offload=activations model.layers=4
 train 4 train.offload=activations model.layers=5 parallel.tensor=2 parallel.sequence_parallel=true \
 	train.recompute=full train.recompute_layers=2
