@@ -88,7 +88,12 @@ void hf_type_gemma3(struct hf_reader *outer, struct model *m)
 	read_gemma_sizes(&r, m, 26, 262208);
 	read_gemma_norms(&r, m);
 	hf_read_mixed_window(&r, m, 4096, 6);
-	outer->st = r.st;
+	if (hf_bool(&r, "use_bidirectional_attention", false)) { /* EmbeddingGemma */
+		m->causal = false;
+		m->sliding_window = m->global_attention_every = 0;
+		hf_leaves_out(outer, "windows of its local layers, and its loss on pairs of texts");
+	}
+	outer->st = outer->st ? outer->st : r.st;
 }
 
 /* What Gemma 3n and Gemma 4 share in text_config: windows, and what they have of Gemma 3. */
@@ -397,6 +402,53 @@ void hf_type_qwen2_vl(struct hf_reader *outer, struct model *m)
 	hf_type_qwen2(&r, m);
 	m->tied_embeddings = hf_bool(outer, "tie_word_embeddings", m->tied_embeddings);
 	outer->st = outer->st ? outer->st : r.st;
+}
+
+/* dots.ocr: Qwen 2's sizes beside those of the tower. */
+void hf_type_dots_ocr(struct hf_reader *r, struct model *m)
+{
+	hf_type_qwen2(r, m);
+	hf_leaves_out(r, "the vision tower");
+}
+
+/* MiniCPM-V: Qwen 2 behind the tower, and Qwen 3 from version 4.5 on. */
+void hf_type_minicpmv(struct hf_reader *r, struct model *m)
+{
+	if (json_number_value(hf_get(r, "version")) >= 4.5)
+		hf_type_qwen3(r, m);
+	else
+		hf_type_qwen2(r, m);
+	hf_leaves_out(r, "the vision tower, and its resampler");
+}
+
+#define LEAVES_OUT_MASKS "that masked tokens alone have a loss"
+
+/* Dream: Qwen 2 that fills in masked tokens, each of which sees all. */
+void hf_type_dream(struct hf_reader *r, struct model *m)
+{
+	hf_type_qwen2(r, m);
+	m->causal = false;
+	hf_leaves_out(r, LEAVES_OUT_MASKS);
+}
+
+/* LLaDA: Llama that fills in masked tokens, under OLMo's first names. */
+void hf_type_llada(struct hf_reader *r, struct model *m)
+{
+	m->layers = hf_int(r, "n_layers", KEY_model_layers, 0);
+	m->hidden = hf_int(r, "d_model", KEY_model_hidden, 0);
+	m->heads = hf_int(r, "n_heads", KEY_model_heads, 0);
+	m->kv_heads = hf_int(r, "n_kv_heads", KEY_model_kv_heads, m->heads);
+	m->head_dim = hf_head_dim_of(r, m, "d_model");
+	m->ffn_hidden = hf_int(r, "mlp_hidden_size", KEY_model_ffn_hidden, 4 * m->hidden);
+	m->vocab = hf_int(r, hf_get(r, "embedding_size") ? "embedding_size" : "vocab_size", KEY_model_vocab, 0);
+	hf_read_positions(r, m, "max_sequence_length", 4096);
+	m->position = POS_ROPE;
+	m->mlp = hf_activation(r, "activation_type", "silu", true);
+	m->norm = NORM_RMSNORM;
+	hf_set_bias(m, hf_bool(r, "include_qkv_bias", false), hf_bool(r, "include_bias", false));
+	m->tied_embeddings = hf_bool(r, "weight_tying", false);
+	m->causal = false;
+	hf_leaves_out(r, LEAVES_OUT_MASKS);
 }
 
 /* MiMo: Qwen 2's blocks. */

@@ -133,6 +133,10 @@ void hf_read_latent(struct hf_reader *r, struct model *m, int64_t value_dim)
 
 void hf_type_deepseek(struct hf_reader *r, struct model *m)
 {
+	if (!hf_bool(r, "use_mla", true)) { /* DeepSeek-OCR's language model */
+		hf_type_deepseek_moe(r, m);
+		return;
+	}
 	hf_read_llama_like(r, m);
 	hf_read_latent(r, m, 128);
 	read_deepseek_experts(r, m);

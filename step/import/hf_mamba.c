@@ -41,6 +41,31 @@ void hf_type_mamba2(struct hf_reader *r, struct model *m)
 	set_pattern(r, m, "num_hidden_layers", "M");
 }
 
+/* Mamba-1 (Gu & Dao 2023, arXiv:2312.00752): each channel has a decay of its own, which heads of 64 share here. */
+void hf_type_mamba(struct hf_reader *r, struct model *m)
+{
+	m->layers = hf_int(r, "num_hidden_layers", KEY_model_layers, 32);
+	m->hidden = hf_int(r, "hidden_size", KEY_model_hidden, 768);
+	m->ssm_head_dim = 64;
+	m->ssm_state = hf_int(r, "state_size", KEY_model_ssm_state, 16);
+	m->ssm_conv = hf_int(r, "conv_kernel", KEY_model_ssm_conv, 4);
+	const int64_t width = hf_int(r, "intermediate_size", KEY_model_ffn_hidden,
+		hf_int(r, "expand", KEY_model_ssm_conv, 2) * m->hidden);
+	m->ssm_heads = r->st ? 1 : width / m->ssm_head_dim;
+	if (width % m->ssm_head_dim != 0 || m->ssm_heads < 1)
+		hf_fail(r, "intermediate_size", "expected a multiple of 64 channels");
+	m->heads = m->kv_heads = m->ssm_heads;
+	m->head_dim = m->ssm_head_dim;
+	m->ffn_hidden = 4 * m->hidden; /* nobody's: no layer has an MLP */
+	m->vocab = hf_int(r, "vocab_size", KEY_model_vocab, 50280);
+	m->seq_len = HF_SEQ_LEN;
+	m->position = POS_NONE;
+	m->norm = NORM_RMSNORM;
+	m->tied_embeddings = hf_bool(r, "tie_word_embeddings", true);
+	set_pattern(r, m, "num_hidden_layers", "M");
+	hf_leaves_out(r, "Mamba-1's scan, taken as Mamba-2's of the same width and state, which is faster");
+}
+
 /* One shared expert is as wide as several of the others. */
 static void read_nemotron_experts(struct hf_reader *r, struct model *m)
 {
@@ -131,7 +156,7 @@ void hf_type_jamba(struct hf_reader *r, struct model *m)
 	m->ssm_heads = hf_int(r, "mamba_expand", KEY_model_ssm_conv, 2) * m->hidden / m->ssm_head_dim;
 	if (m->ssm_heads < 1)
 		hf_fail(r, "hidden_size", "expected at least a head of 64 channels");
-	hf_leaves_out(r, "Mamba-1's scan, taken as Mamba-2's of the same width and state");
+	hf_leaves_out(r, "Mamba-1's scan, taken as Mamba-2's of the same width and state, which is faster");
 }
 
 /* ---- Mamba-2 or attention, then an MLP or experts: each layer is two here ---- */

@@ -127,6 +127,13 @@ void hf_read_no_rope(struct hf_reader *r, struct model *m, int64_t every);
 	X("nemotron", nemotron) \
 	X("nemotron_h", nemotron_h) \
 	X("mamba2", mamba2) \
+	X("mamba", mamba) \
+	X("falcon_mamba", mamba) \
+	X("Dream", dream) \
+	X("llada", llada) \
+	X("dots_ocr", dots_ocr) \
+	X("minicpmv", minicpmv) \
+	X("minicpmo", minicpmv) \
 	X("jamba", jamba) \
 	X("internlm2", internlm2) \
 	X("chatglm", chatglm) \
@@ -306,8 +313,6 @@ HF_TYPES(HF_TYPE_FN)
 	X("xlstm", "matrix memory cells in place of attention", "mamba2") \
 	X("rwkv7", "time mixing in place of attention", "mamba2") \
 	X("zamba2", "attention that several layers share", "nemotron_h") \
-	X("mamba", "Mamba-1", "mamba2") \
-	X("falcon_mamba", "Mamba-1", "mamba2") \
 	X("rwkv", "time mixing in place of attention", "mamba2") \
 	X("recurrent_gemma", "gated linear recurrences", "mamba2") \
 	X("xlnet", "two streams of attention to relative positions", "bert") \

@@ -73,6 +73,9 @@ static bool read_inner(struct hf_reader *r, const char *type)
 		if (inner.root == thinker.root || (!read_known(&inner, of) && !is_missing(&inner, of)))
 			continue;
 		r->st = inner.st;
+		if (!hf_get(&inner, "tie_word_embeddings")) /* the whole model's own counts there */
+			r->out->model.tied_embeddings = hf_bool(r, "tie_word_embeddings",
+				r->out->model.tied_embeddings);
 		if (!r->st)
 			hf_leaves_out(r, "all of it but the language model");
 		return true;

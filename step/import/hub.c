@@ -16,7 +16,7 @@ static bool says_nothing(const char *word)
 {
 	static const char *const words[] = {"meta", "instruct", "chat", "hf", "base", "pt", "it", "thinking",
 		"reasoning", "bf16", "fp16", "fp8", "gptq", "awq", "bnb", "nf4", "nvfp4", "int4", "int8", "4bit",
-		"8bit", "dequantized", "linearized"};
+		"8bit", "checkpoints", "dequantized", "linearized"};
 	for (size_t i = 0; i < COUNT(words); i++)
 		if (strcasecmp(word, words[i]) == 0)
 			return true;
