@@ -56,7 +56,7 @@ static enum status parse(const struct options *o, const struct import *im, struc
 	char *text = NULL;
 	size_t len = 0;
 	char name[CONFIG_TEXT];
-	snprintf(name, sizeof name, "%.200s (as `stepsim import` writes it)", im->name);
+	snprintf(name, sizeof name, "%.200s" IMPORT_WRITTEN, im->name);
 	enum status st = import_text(im, &text, &len, e);
 	if (!st)
 		config_parse(text, len, name, o->sets.at, o->sets.n, c, refused);
@@ -149,39 +149,80 @@ static void put_micro_batch(struct import *im, const struct config *c, struct er
 		import_split_batch(im, config_global_batch(c, gpus), gpus / model, refused);
 }
 
-/* Returns whether the text or the options say which model it is; CONFIG.yaml would take another one's sizes. */
+static bool is_named(const struct import *im)
+{
+	return import_has(im, KEY_model_preset) || import_has(im, KEY_model_hf_config);
+}
+
+/* Returns whether the text or the options say which model it is; CONFIG.yaml would take another one's sizes. A text
+ * with layers alone changes a model that it does not name. */
 static bool names_model(const struct import *im)
 {
-	return import_has(im, KEY_model_preset) || import_has(im, KEY_model_hf_config) ||
-	       import_has(im, KEY_model_layers);
+	return is_named(im) || (import_has(im, KEY_model_layers) && import_has(im, KEY_model_hidden));
+}
+
+/* Takes the default of the vocabulary, which a text of sizes may leave to its tokenizer. */
+static void put_vocabulary(struct import *im)
+{
+	const struct import_key *k = &im->key[KEY_model_vocab];
+	char value[KEY_VALUE_MAX];
+	if (!names_model(im) || is_named(im) || k->given)
+		return;
+	snprintf(value, sizeof value, "%s", k->by_default ? k->value : config_key(KEY_model_vocab)->default_);
+	import_put(im, KEY_model_vocab, value, "assumed: the tokenizer decides (--set model.vocab=N)");
 }
 
 /* Says that the text names no model that is known, and which it names. */
 static void refuse_model(const struct import *im, struct error *refused)
 {
 	const struct leaf *named = NULL;
-	for (size_t i = 0; i < im->foreign.leaves.n && !named; i++) {
+	char name[160] = "";
+	for (size_t i = 0; i < im->foreign.leaves.n; i++) {
 		const struct leaf *l = &im->foreign.leaves.at[i];
-		if (l->verdict == NOT_MODELLED && l->unmet == KEY_model_preset)
-			named = l;
+		const size_t n = strlen(name);
+		if (l->verdict != NOT_MODELLED || l->unmet != KEY_model_preset)
+			continue;
+		named = named ? named : l;
+		snprintf(name + n, sizeof name - n, "%s%s", n ? " " : "", l->value);
 	}
 	if (named)
 		error_set(refused, ST_INPUT,
-			"%s:%d: its model %.100s is no preset: give its config.json (`stepsim import FILE "
-			"config.json`), "
+			"%s:%d: its model %s is no preset: give its config.json (`stepsim import FILE config.json`), "
 			"or --set model.preset=NAME",
-			im->name, named->node->line, named->value);
+			im->name, named->node->line, name);
 	else
 		error_set(refused, ST_INPUT,
-			"%s: it names no model that is known: give a config.json or a preset (`stepsim import FILE "
-			"MODEL`, or --set model.preset=NAME)",
-			im->name);
+			"%s: %s: give a config.json or a preset (`stepsim import FILE MODEL`, or "
+			"--set model.preset=NAME)",
+			im->name,
+			import_has(im, KEY_model_layers) ? "it has a number of layers, and no model that is known"
+							 : "it names no model that is known");
+}
+
+/* Says where ranks, batch and what is modelled do not go together, as a prediction of the config would. */
+static enum status check_plan(const struct options *o, const struct import *im, struct config *c, struct error *refused,
+	struct error *e)
+{
+	struct machine m;
+	const enum status st = parse(o, im, c, refused, e);
+	if (st || refused->status || strcmp(c->cluster.system, "auto") == 0)
+		return st;
+	if (machine_load(c->cluster.system, c->cluster.nodes, c->cluster.gpus_per_node, &m, refused)) {
+		config_blame_system(c, refused);
+		return ST_OK;
+	}
+	c->cluster.nodes = m.nodes;
+	c->node_ranks = m.devices_per_node;
+	config_resolve(c, m.nodes * m.devices_per_node, refused);
+	machine_free(&m);
+	return ST_OK;
 }
 
 static enum status complete(const struct options *o, struct import *im, struct error *refused, struct error *e)
 {
 	enum status st = o->model ? put_model(im, o->model, e) : ST_OK;
 	put_sets(o, im);
+	put_vocabulary(im);
 	if (o->gpus)
 		import_drop(im, KEY_parallel_data); /* it follows from them */
 	if (o->system)
@@ -198,6 +239,10 @@ static enum status complete(const struct options *o, struct import *im, struct e
 		st = put_hosts(o, im, c, refused, e);
 	if (!st && !refused->status)
 		put_micro_batch(im, c, refused);
+	if (!st && !refused->status)
+		st = check_plan(o, im, c, refused, e);
+	if (!st && refused->status && !im->lacks_model)
+		import_explain(im, refused);
 	free(c);
 	return st;
 }

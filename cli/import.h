@@ -11,6 +11,13 @@
 enum status import_complete(const struct options *o, const char *text, size_t len, const char *name, bool *found,
 	struct import *out, struct error *refused, struct error *e);
 
+/* What messages call the text of an import, behind its name. */
+#define IMPORT_WRITTEN " (as `stepsim import` writes it)"
+
+/* Says a refusal of the written config with the key and the line of the text that it comes from, where one gave the
+ * value, and names a value that is not in the text. */
+void import_explain(const struct import *im, struct error *refused);
+
 /* Writes the CONFIG.yaml in *text (malloc'ed). */
 enum status import_text(const struct import *im, char **text, size_t *len, struct error *e);
 

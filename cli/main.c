@@ -186,12 +186,11 @@ static void remove_word(int *argc, char **argv, int at)
 
 static enum status check_arguments(const struct command *c, const struct options *o, struct error *e)
 {
-	const char *word = o->system ? "--system" : o->strategy ? "--strategy" : o->tokens ? "--tokens" : NULL;
-	if ((c->traits & CONFIG) && o->model)
-		return o->n_positional == 0 ? ST_OK
-		                            : error_set(e, ST_INPUT, "--model %s and the config %s: give one of them",
-						      o->model, o->positional[0]);
-	if ((c->traits & CONFIG) && word)
+	/* --model and --system go with a config of another framework, too: cli/source.c knows when it is read */
+	const char *word = o->strategy ? "--strategy" : o->tokens ? "--tokens" : o->system ? "--system" : NULL;
+	if ((c->traits & CONFIG) && o->model && o->n_positional == 0)
+		return ST_OK;
+	if ((c->traits & CONFIG) && word && (o->n_positional == 0 || strcmp(word, "--system") != 0))
 		return error_set(e, ST_INPUT, "%s goes with --model; --set overrides a key of a config", word);
 	const char *optional = strstr(c->arguments, " [");
 	if (o->n_positional < c->n_arguments)

@@ -15,7 +15,9 @@
 
 /* A help text that ends in ':' is followed by the option's words (cli/option_values.c). */
 static const struct option_row rows[] = {
-	{0, "--model", "NAME", "in place of a config: a name of `stepsim list models`, a config.json or its folder",
+	{0, "--model", "NAME",
+		"in place of a config, or the model that another framework's config does not name: a name of `stepsim "
+		"list models`, a config.json or its folder",
 		TAKES_STARTER, read_text, AT(model)},
 	{0, "--model", "NAME",
 		"the model, where the file names none: as a second FILE, or a name of `stepsim list models`",
@@ -28,7 +30,8 @@ static const struct option_row rows[] = {
 	{0, "--emit", "NAME", "print the best plan as the config of a framework, in place of the table:", TAKES_PLAN,
 		read_text, AT(to)},
 	{0, "--system", "NAME",
-		"with --model: a name of `stepsim list systems`, or a line such as \"gpu:8 rtx4090\"; default dgx-h100",
+		"with --model or another framework's config: a name of `stepsim list systems`, or a line such as "
+		"\"gpu:8 rtx4090\"; default dgx-h100",
 		TAKES_STARTER, read_text, AT(system)},
 	{0, "--system", "NAME",
 		"the machine of nccl-tests' outputs: a name of `stepsim list systems`, a file, or a line such as "

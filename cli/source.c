@@ -26,6 +26,13 @@ static void note_machine(const struct import *im)
 			hosts ? "one " : "", im->key[KEY_cluster_system].value, hosts ? "--gpus N takes more, " : "");
 }
 
+static void note_vocabulary(const struct import *im)
+{
+	if (is_assumed(im, KEY_model_vocab))
+		log_note("it names no vocabulary: %s tokens are assumed (--set model.vocab=N takes another)",
+			im->key[KEY_model_vocab].value);
+}
+
 /* Counts the values that the text leaves to others, of which some decide a step's time. */
 static void note_absent(const struct import *im)
 {
@@ -73,12 +80,13 @@ static enum status import_if_foreign(struct options *o, const char *path, char *
 	if (!st && found && !(st = import_text(im, &config, len, e))) {
 		free(*text);
 		*text = config;
-		snprintf(o->imported, sizeof o->imported, "%.200s (as `stepsim import` writes it)", path);
+		snprintf(o->imported, sizeof o->imported, "%.200s" IMPORT_WRITTEN, path);
 		import_count(im, count);
 		log_note("%s: a config of %s, of which %zu keys are taken and %zu not modelled (`stepsim import` shows "
 			 "each)",
 			path, im->table.title, count[TAKEN], count[NOT_MODELLED]);
 		note_machine(im);
+		note_vocabulary(im);
 	}
 	if (found)
 		import_free(im);
@@ -124,6 +132,21 @@ static enum status refuse_preset(const char *path, struct error *e)
 	return error_set(e, ST_INPUT, "no file %s; the preset of this name is --model %s", path, path);
 }
 
+/* --model and --system say what another framework's config leaves open; a CONFIG.yaml says it itself. */
+static enum status refuse_starter(const struct options *o, const char *path, struct error *e)
+{
+	if (*o->imported)
+		return ST_OK;
+	if (o->model)
+		return error_set(e, ST_INPUT, "--model %s and the config %s: give one of them", o->model, path);
+	if (o->system)
+		return error_set(e, ST_INPUT,
+			"--system goes with --model, or with the config of another framework; in %s "
+			"--set cluster.system=%s overrides it",
+			path, o->system);
+	return ST_OK;
+}
+
 enum status source_read(struct options *o, const char *path, struct error *e)
 {
 	char *text = NULL;
@@ -135,6 +158,8 @@ enum status source_read(struct options *o, const char *path, struct error *e)
 		st = e->status;
 	if (!st && path)
 		st = import_if_foreign(o, path, &text, &len, e);
+	if (!st && path)
+		st = refuse_starter(o, path, e);
 	o->config.name = *o->imported ? o->imported : piped ? "standard input" : path ? path : STARTER_NAME;
 	if (!st)
 		st = config_reader_create(text, len, o->config.name, &o->config.reader, e);

@@ -133,23 +133,26 @@ static enum status take_word(struct script *r, const char *word, int col)
 /* ---- words ---- */
 
 /* Returns the length of what stands between this place and the quote that closes it, if it is one word whatever signs
- * it has, as 'Et*2|(tt|)*22L', or a list, which may have blanks: "([0] * 3 + [1] * 58)"; 0: it is not. */
+ * it has, as 'Et*2|(tt|)*22L', or a list, which may have blanks and variables: "([0] * 3 + [1] * $MORE)"; 0: it is
+ * not. */
 static size_t quoted_length(const struct script *r, const char *at, char quote)
 {
 	size_t n = 0;
 	const bool list = at < r->end && strchr("([", *at) && *at;
 	while (at + n < r->end && at[n] != quote && at[n] != '\n' && (list || !isspace((unsigned char)at[n])) &&
-		!strchr("$\"'", at[n]))
+		!strchr(list ? "\"'" : "$\"'", at[n]))
 		n++;
 	return at + n < r->end && at[n] == quote && n < SHELL_WORD && strncmp(at, "--", 2) != 0 ? n : 0;
 }
 
-/* Returns the length of a list of numbers that begins here, "([0]*3+[1]*58)" or "[1,0,1]"; 0: there is none. */
+/* Returns the length of a list of numbers that begins here, "([0]*3+[1]*$MORE)" or "[1,0,1]"; 0: there is none. */
 static size_t list_length(const struct script *r)
 {
 	size_t n = 0;
 	int depth = 0;
-	for (; r->at + n < r->end && r->at[n] && strchr("([0123456789]),*+-", r->at[n]); n++) {
+	for (; r->at + n < r->end &&
+		(isalnum((unsigned char)r->at[n]) || (r->at[n] && strchr("([]),*+-${}_", r->at[n])));
+		n++) {
 		depth += (r->at[n] == '(' || r->at[n] == '[') - (r->at[n] == ')' || r->at[n] == ']');
 		if (depth < 0)
 			break;

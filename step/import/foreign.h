@@ -14,7 +14,8 @@ struct leaf {
 	char *path, *value; /* tables joined by dots; a list as "[a, b]", of tables as "[2 tables]" */
 	const struct ynode *node;
 	enum verdict verdict;
-	enum key_id unmet; /* NOT_MODELLED: the key of CONFIG.yaml that has no such value; else KEY_COUNT */
+	enum key_id unmet; /* NOT_MODELLED: the key of CONFIG.yaml that has no such value, or whose value is absent;
+	                      else KEY_COUNT */
 	bool absent;       /* its value stands elsewhere: "$TP", "auto" */
 	char why[WHY_MAX]; /* TAKEN: as which keys of CONFIG.yaml */
 };

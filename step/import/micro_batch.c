@@ -1,30 +1,24 @@
 /* The micro-batch of a text that gives the batch of a step alone: it follows from the replicas, and from how many
  * micro-batches each has in a step. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "step/import/import.h"
 #include "step/import/rows.h"
 
 bool import_splits_batch(const struct import *im)
 {
-	const char *name;
-	if (!im->table.accumulation || !im->key[KEY_train_global_batch].given ||
-		!im->key[KEY_train_micro_batch].by_default)
-		return false;
-	for (size_t i = 0; i < im->table.rows.n; i++) {
-		const struct import_row *r = &im->table.rows.at[i];
-		for (size_t k = 0; r->to == KEY_train_micro_batch && (name = import_row_name(r, k)); k++)
-			if (foreign_find(&im->foreign, name))
-				return false; /* "auto": another program fills it in */
-	}
-	return true;
+	return im->table.accumulation && im->key[KEY_train_global_batch].given &&
+	       im->key[KEY_train_micro_batch].by_default;
 }
 
 void import_split_batch(struct import *im, int64_t batch, int64_t replicas, struct error *refused)
 {
 	struct leaf *l = foreign_find(&im->foreign, im->table.accumulation);
 	char *rest = NULL, value[32], remark[REMARK_MAX];
-	const long long steps = l ? strtoll(l->value, &rest, 10) : 1;
+	/* "auto": transformers' Trainer fills in its own default, 1, and refuses other products of the three */
+	const bool given = l && strcmp(l->value, "auto") != 0;
+	const long long steps = given ? strtoll(l->value, &rest, 10) : 1;
 	if (steps < 1 || steps > batch || (rest && *rest))
 		return;
 	if (batch % (replicas * steps) != 0) {
@@ -39,6 +33,11 @@ void import_split_batch(struct import *im, int64_t batch, int64_t replicas, stru
 		im->key[KEY_train_global_batch].remark, (long long)replicas, replicas == 1 ? "" : "s", steps,
 		steps == 1 ? "" : "es");
 	import_put(im, KEY_train_micro_batch, value, remark);
-	if (l)
+	for (size_t i = 0; i < im->foreign.leaves.n; i++)
+		if (im->foreign.leaves.at[i].unmet == KEY_train_micro_batch)
+			leaf_judge(&im->foreign.leaves.at[i], NO_EFFECT, "it follows from the batch");
+	if (l && given)
 		leaf_judge(l, TAKEN, "train.micro_batch");
+	else if (l)
+		leaf_judge(l, NO_EFFECT, "1, as transformers' Trainer fills in");
 }

@@ -311,6 +311,8 @@ static enum status take(struct import *im, const struct import_row *r, struct le
 		st = give(im, r, l, value, e);
 		if (!st && r->layout && l->verdict == TAKEN && layout_moves(text))
 			leaf_judge(l, TAKEN, "with its blocks of multi-token prediction beside the head");
+		if (!st && r->says && l->verdict == TAKEN)
+			leaf_judge(l, TAKEN, "%s", r->says);
 		break;
 	case DROPS:
 		if (l->verdict != NOT_MODELLED || l->unmet == r->to)
@@ -324,10 +326,12 @@ static enum status take(struct import *im, const struct import_row *r, struct le
 			leaf_judge(l, NO_EFFECT, "off");
 		break;
 	case LACKS:
-		l->absent |= l->verdict == LEFT;
-		if (l->verdict == LEFT)
+		if (l->verdict == LEFT) {
 			leaf_judge(l, NOT_MODELLED, "the value is not in this file (--set %s)",
 				config_key(r->to)->path);
+			l->absent = true;
+			l->unmet = r->to;
+		}
 		break;
 	case UNKNOWN: break;
 	}

@@ -44,7 +44,7 @@ static enum status read_text(const struct ynode *row, const char *key, const cha
 static enum status check_names(const struct ynode *row, struct error *e)
 {
 	static const char *const known[] = {"key", "to", "values", "with", "default", "when", "given", "times", "over",
-		"plus", "inverse", "is", "only", "form", "first", "until", "multiple"};
+		"plus", "inverse", "is", "only", "form", "first", "until", "multiple", "says"};
 	for (size_t i = 0; i < row->n; i++)
 		if (suggest_find(row->child[i]->key, known, COUNT(known)) == COUNT(known))
 			return ynode_error_key(row->child[i], e, "%s: unknown key of a row%s", row->child[i]->key,
@@ -63,7 +63,8 @@ static enum status read_row(const struct ynode *n, struct import_table *t, struc
 	if (st || (st = read_text(n, "with", &r.with, e)) || (st = read_text(n, "default", &r.default_, e)) ||
 		(st = read_text(n, "is", &r.is, e)) || (st = read_text(n, "until", &r.until, e)) ||
 		(st = read_text(n, "only", &only, e)) || (st = read_text(n, "form", &r.form, e)) ||
-		(st = read_text(n, "to", &path, e)) || (st = inverse ? ynode_bool(inverse, &r.inverse, e) : ST_OK) ||
+		(st = read_text(n, "says", &r.says, e)) || (st = read_text(n, "to", &path, e)) ||
+		(st = inverse ? ynode_bool(inverse, &r.inverse, e) : ST_OK) ||
 		(st = first ? ynode_bool(first, &r.first, e) : ST_OK) ||
 		(st = multiple ? ynode_int(multiple, 1, INT32_MAX, &r.multiple, e) : ST_OK))
 		return st;

@@ -15,6 +15,7 @@
  *   given    the same of the framework's keys, by import alone
  *   times, over, plus, inverse   ours = its value x times / over + plus, or (times + plus) / over / its value; lists of
  *            numbers or keys of CONFIG.yaml
+ *   says     what a taken value is in truth, where ours is the nearest
  *   multiple ours is rounded down to a multiple of it
  *   until    "/": its text ends before this character
  *   first    true: of a list, "[127, 0]", its first number is taken
@@ -44,7 +45,7 @@ struct import_row {
 	const struct ynode *key; /* a text or a list of them */
 	enum key_id to;          /* KEY_COUNT: none, with `is` */
 	const struct ynode *values, *when, *given, *times, *over, *plus;
-	const char *with, *default_, *is, *until, *form;
+	const char *with, *default_, *is, *until, *form, *says;
 	int64_t multiple;
 	bool inverse, first, hub, layout, list, all_experts, shares, no_import, no_export;
 };

@@ -63,10 +63,12 @@
     predict the step, for a cluster of any size; two configs are set beside each other
     option                                effect
     ----------------------------------------------------------------------------------------------------
-        --model NAME                      in place of a config: a name of `stepsim list models`, a
+        --model NAME                      in place of a config, or the model that another framework's
+                                          config does not name: a name of `stepsim list models`, a
                                           config.json or its folder
-        --system NAME                     with --model: a name of `stepsim list systems`, or a line such
-                                          as "gpu:8 rtx4090"; default dgx-h100
+        --system NAME                     with --model or another framework's config: a name of `stepsim
+                                          list systems`, or a line such as "gpu:8 rtx4090"; default
+                                          dgx-h100
         --strategy NAME                   with --model; default fsdp (on one GPU ddp): ddp, zero1,
                                           zero2, fsdp, hsdp
         --tokens N                        with --model: tokens a step, such as 4M (the default)

@@ -101,7 +101,7 @@ Megatron-DeepSpeed's mixture; BERT and T5 by the program that is called; Mamba's
       layers: 24 # num_layers
       hidden: 2048 # hidden_size
       heads: 16 # num_attention_heads
-      vocab: 50257 # where the file is silent
+      vocab: 50257 # assumed: the tokenizer decides (--set model.vocab=N)
       vocab_padding: 128 # default: make_vocab_size_divisible_by
       seq_len: 2048 # seq_length
       max_positions: 2048 # max_position_embeddings
@@ -187,7 +187,7 @@ Primus, over Megatron-LM and MaxText.
     >       turbo_deepep_num_cu: 64
     >       made_up: 1
     > END
-    > stepsim import primus.yaml --system mi300x
+    > stepsim import primus.yaml --system "gpu:8 mi300x"
     > sed -e 's/framework: megatron/framework: maxtext/' -e 's/model: .*/model: llama3_70B.yaml/' \
     >     -e '/overrides/q' primus.yaml >jax.yaml
     > echo '      per_device_batch_size: 4' >>jax.yaml; echo '      max_target_length: 8192' >>jax.yaml
@@ -218,7 +218,7 @@ Primus, over Megatron-LM and MaxText.
       expert_dispatch: once_a_host # use_turbo_deepep
       overlap: true # overlap_grad_reduce
     cluster:
-      system: mi300x # --system
+      system: 'gpu:8 mi300x' # --system
     # What becomes of each key of primus.yaml:
     # line  it is         key, value, and how or why
     # ------------------------------------------------------------------------------------------------
@@ -426,4 +426,5 @@ Megatron-LM adds experts' results up by atomic additions unless it is asked for 
       expert_sums: kernel # moe_permute_fusion
     0
     1
+    stepsim: the config that was written is not complete: nemo.py:4:53: trainer.strategy.tensor_model_parallel_size (parallel.tensor): 2 beside experts needs sequence_parallel: true, with which each rank sends them tokens of its own; --set parallel.tensor=... takes another
       preset: mixtral-8x7b # _from_

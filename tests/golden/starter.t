@@ -119,7 +119,7 @@ What is wrong:
     stepsim: --model llama3-8b and the config $ROOT/configs/quickstart.yaml: give one of them
     [2]
     $ stepsim predict --system dgx-h100 $ROOT/configs/quickstart.yaml
-    stepsim: --system goes with --model; --set overrides a key of a config
+    stepsim: --system goes with --model, or with the config of another framework; in $ROOT/configs/quickstart.yaml --set cluster.system=dgx-h100 overrides it
     [2]
     $ stepsim init one.yaml two.yaml
     stepsim: unexpected argument 'two.yaml'

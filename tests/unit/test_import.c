@@ -249,7 +249,8 @@ static void test_yaml(void)
 	check(KEY_model_ffn_hidden, "256");
 	check(KEY_model_seq_len, "2048");
 	check(KEY_train_reduce_dtype, "bf16");
-	check_leaf("device_train_microbatch_size", NO_EFFECT, "as without it");
+	check_leaf("device_train_microbatch_size", NOT_MODELLED,
+		"the value is not in this file (--set train.micro_batch)");
 	import_free(&im);
 }
 
