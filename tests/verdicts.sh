@@ -28,6 +28,15 @@ verdict() { # name, then what is wrong ("" for nothing)
 	fi
 }
 
+# A check that is a command: its exit code decides, and its output is shown where it failed.
+check() { # name, command
+	local name=$1
+	shift
+	"$@" >"$log" 2>&1 </dev/null
+	local code=$?
+	verdict "$name" "$([ $code -eq 0 ] || echo "exit code $code")"
+}
+
 # Waits until a process has used that many hundredths of a second of CPU time, which tells how far it has come on a
 # busy machine too. False when it ends before, or does not get there.
 has_worked() { # process, hundredths

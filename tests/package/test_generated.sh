@@ -2,22 +2,9 @@
 # The man page and the completions name every command and option of --help, and shells that are here accept them:
 # tests/package/test_generated.sh. The last line is "N passed, N failed".
 set -u
-cd "$(dirname "$0")/../.." || exit 2
+# shellcheck source=tests/verdicts.sh
+. "$(dirname "$0")/../verdicts.sh"
 export PATH=$PWD/build/release:$PATH
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
-passed=0 failed=0
-
-check() { # name, command
-	local name=$1
-	shift
-	if "$@" >"$scratch/log" 2>&1 </dev/null; then
-		passed=$((passed + 1))
-	else
-		failed=$((failed + 1))
-		printf '%s\n%s\n' "$name" "$(sed 's/^/    /' "$scratch/log")"
-	fi
-}
 
 COLUMNS=999 stepsim --help >"$scratch/help" || exit 1
 mapfile -t commands < <(sed -n 's/^ *stepsim \([a-z]\+\) .*\[options\]$/\1/p' "$scratch/help")
@@ -90,5 +77,4 @@ if command -v fish >/dev/null; then
 	check 'fish: words' fish_offers 'stepsim bench --backend cu' cuda
 fi
 
-echo "$passed passed, $failed failed"
-[ "$failed" -eq 0 ]
+verdicts

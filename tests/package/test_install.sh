@@ -3,21 +3,9 @@
 # nothing: tests/package/test_install.sh. setup.sh tells a user without any tool three ways. The last line is
 # "N passed, N failed".
 set -u
-cd "$(dirname "$0")/../.." || exit 2
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
-passed=0 failed=0
+# shellcheck source=tests/verdicts.sh
+. "$(dirname "$0")/../verdicts.sh"
 
-check() { # name, command
-	local name=$1
-	shift
-	if "$@" >"$scratch/log" 2>&1 </dev/null; then
-		passed=$((passed + 1))
-	else
-		failed=$((failed + 1))
-		printf '%s\n%s\n' "$name" "$(sed 's/^/    /' "$scratch/log")"
-	fi
-}
 says() { # text, command
 	local text=$1
 	shift
@@ -53,5 +41,4 @@ own_processor_alone() {
 }
 check 'the portable build is for any processor' own_processor_alone
 
-echo "$passed passed, $failed failed"
-[ "$failed" -eq 0 ]
+verdicts

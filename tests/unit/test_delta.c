@@ -99,15 +99,17 @@ static void test_kda_of_equal_decays(void)
 	rig_close(&kda);
 }
 
-static void test_kda_gate_gradient(void)
+/* The gradients of a gate, of which both ops are given. */
+static void check_gate_gradient(struct op op, struct op grad_op)
 {
 	struct rig forward, grad;
-	rig_open(&forward, kda_op(OP_DELTA_GATE, 0, shapes[1]), 0);
-	rig_open(&grad, kda_op(OP_DELTA_GATE_GRAD, 0, shapes[1]), 0);
+	rig_open(&forward, op, 0);
+	rig_open(&grad, grad_op, 0);
 	rig_reference(&forward);
-	for (int a = 0; a < 3; a++) /* y, z, w */
+	for (int a = 0; a < 3; a++) /* y, in, w */
 		copy_argument(&grad, a + 1, &forward, a);
 	copy_argument(&grad, ARG_DELTA_GATE_GRAD_sigma, &forward, ARG_DELTA_GATE_sigma);
+	memset(rig_ref(&grad, "din"), 0, grad.n[ARG_DELTA_GATE_GRAD_din] * sizeof(double));
 	rig_reference(&grad);
 	const double *dout = rig_ref(&grad, "dout");
 	check_gradient_of(&forward, ARG_DELTA_GATE_y, ARG_DELTA_GATE_out, dout, rig_ref(&grad, "dy"));
@@ -115,6 +117,16 @@ static void test_kda_gate_gradient(void)
 	check_gradient_of(&forward, ARG_DELTA_GATE_w, ARG_DELTA_GATE_out, dout, rig_ref(&grad, "dw"));
 	rig_close(&forward);
 	rig_close(&grad);
+}
+
+static void test_gate_gradient(void)
+{
+	check_gate_gradient(delta_op(OP_DELTA_GATE, 0, shapes[1]), delta_op(OP_DELTA_GATE_GRAD, 0, shapes[1]));
+}
+
+static void test_kda_gate_gradient(void)
+{
+	check_gate_gradient(kda_op(OP_DELTA_GATE, 0, shapes[1]), kda_op(OP_DELTA_GATE_GRAD, 0, shapes[1]));
 }
 
 static void test_scan_gradient(void)
@@ -130,25 +142,6 @@ static void test_scan_gradient(void)
 	check_gradient_of(&forward, ARG_DELTA_SCAN_xbc, ARG_DELTA_SCAN_y, dy, rig_ref(&grad, "dxbc"));
 	check_gradient_of(&forward, ARG_DELTA_SCAN_in, ARG_DELTA_SCAN_y, dy, rig_ref(&grad, "din"));
 	check_gradient_of(&forward, ARG_DELTA_SCAN_heads, ARG_DELTA_SCAN_y, dy, rig_ref(&grad, "dheads"));
-	rig_close(&forward);
-	rig_close(&grad);
-}
-
-static void test_gate_gradient(void)
-{
-	struct rig forward, grad;
-	rig_open(&forward, delta_op(OP_DELTA_GATE, 0, shapes[1]), 0);
-	rig_open(&grad, delta_op(OP_DELTA_GATE_GRAD, 0, shapes[1]), 0);
-	rig_reference(&forward);
-	for (int a = 0; a < 3; a++) /* y, in, w */
-		copy_argument(&grad, a + 1, &forward, a);
-	copy_argument(&grad, ARG_DELTA_GATE_GRAD_sigma, &forward, ARG_DELTA_GATE_sigma);
-	memset(rig_ref(&grad, "din"), 0, grad.n[ARG_DELTA_GATE_GRAD_din] * sizeof(double));
-	rig_reference(&grad);
-	const double *dout = rig_ref(&grad, "dout");
-	check_gradient_of(&forward, ARG_DELTA_GATE_y, ARG_DELTA_GATE_out, dout, rig_ref(&grad, "dy"));
-	check_gradient_of(&forward, ARG_DELTA_GATE_in, ARG_DELTA_GATE_out, dout, rig_ref(&grad, "din"));
-	check_gradient_of(&forward, ARG_DELTA_GATE_w, ARG_DELTA_GATE_out, dout, rig_ref(&grad, "dw"));
 	rig_close(&forward);
 	rig_close(&grad);
 }
