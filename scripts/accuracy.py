@@ -176,7 +176,7 @@ def not_seen(moved):
     if not cells:
         return 'Each of them is noticed.\n'
     return (
-        'No row would notice %d of them; only judgement speaks for their values:\n\n' % len(cells)
+        'No row would notice %d of them; their sources alone speak for their values:\n\n' % len(cells)
         + table(['constant', 'file', 'key', 'factor'], cells)
     )
 
