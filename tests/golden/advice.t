@@ -71,7 +71,7 @@ A tensor group that crosses from node to node, over fewer NICs than it has GPUs:
     Changes that shorten the step, each alone; symptom: exposed communication (24 changes tried)
                                       saves  of the step  tuning stage   with
     -------------------------------------------------------------------------------------------------------
-      another tensor group           2.56 s       55.9 %  5 communicate  --set parallel.tensor=8
+      another tensor group           2.53 s       55.3 %  5 communicate  --set parallel.tensor=8
       overlapped tensor collectives  1.59 s       34.7 %  5 communicate  --set parallel.tensor_overlap=true
       larger micro-batches           638 ms       13.9 %  3 fuse         --set train.micro_batch=16
       another number of stages       144 ms        3.2 %  6 pipeline     --set parallel.pipeline=2
@@ -133,7 +133,7 @@ A large program: within its budget some changes are put together from pieces, an
     Changes that shorten the step, each alone; symptom: compute-bound (19 changes tried; -v tries 12 more, which take longer)
                                   saves  of the step  tuning stage   with
     -------------------------------------------------------------------------------------------------------------------
-      less recomputation        ~18.0 s       25.9 %  4 fit          --set train.recompute=none
+      less recomputation        ~18.1 s       25.7 %  4 fit          --set train.recompute=none
 
 With -v the rest of it, and what a little of each rate is worth:
 

@@ -87,8 +87,8 @@ A command line of Megatron-LM, as its scripts have it.
     cluster:
       system: dgx-a100 # --system
       nodes: 2 # nnodes
-    A step takes 4.84 s (90 % interval: 3.96 s to 6.32 s); 34 % of communication hides behind compute,
-      the rest takes 11.2 % of the step; it fits, 38.7 GiB are free.
+    A step takes 4.87 s (90 % interval: 3.99 s to 6.35 s); 35 % of communication hides behind compute,
+      the rest takes 10.8 % of the step; it fits, 38.7 GiB are free.
 
 DeepSpeed says nothing of the model: a Hugging Face config.json beside it does, or a preset's name.
 

@@ -154,31 +154,31 @@ zbv: two chunks a stage, the second ones come back up. On its way to the first s
        135 send_prev  L1 gradient backward send mb1 to stage 0 [4096] in:r=119+0 after 134
     $ stepsim predict $ROOT/configs/pp-llama3-70b-64xh100.yaml --set parallel.schedule=zbv | sed -n '/^step time/p; /^  bubble/p; /^stage/,/^3/p'
     step time                      15.4 s
-      bubble                       870 ms        5.7 %
+      bubble                       872 ms        5.7 %
     stage  layers  compute  exposed comm.   bubble  optimizer  other, idle    memory
     --------------------------------------------------------------------------------
-    0          20   14.6 s         670 ms  10.5 ms    12.2 ms      60.9 ms  49.9 GiB
-    1          20   13.8 s         710 ms   830 ms    10.9 ms      29.3 ms  48.0 GiB
-    2          20   13.8 s         705 ms   850 ms    10.9 ms      14.7 ms  59.3 GiB
-    3          20   13.8 s         699 ms   870 ms    10.9 ms          0 s  70.6 GiB
+    0          20   14.6 s         669 ms  7.20 ms    12.2 ms      61.3 ms  49.9 GiB
+    1          20   13.8 s         710 ms   832 ms    10.9 ms      29.3 ms  48.0 GiB
+    2          20   13.8 s         705 ms   852 ms    10.9 ms      14.7 ms  59.3 GiB
+    3          20   13.8 s         699 ms   872 ms    10.9 ms          0 s  70.6 GiB
     $ stepsim predict $ROOT/configs/pp-llama3-70b-64xh100.yaml --set parallel.schedule=dualpipev | sed -n '/^step time/p; /^  bubble/p; /^stage/,/^3/p'
     step time                      15.3 s
-      bubble                       743 ms        4.9 %
+      bubble                      7.20 ms        0.0 %
     stage  layers  compute  exposed comm.   bubble  optimizer  other, idle    memory
     --------------------------------------------------------------------------------
-    0          20   14.6 s         670 ms  10.5 ms    12.2 ms      1.48 ms  52.5 GiB
-    1          20   13.8 s         767 ms   743 ms    10.9 ms          0 s  49.7 GiB
-    2          20   13.8 s         721 ms   773 ms    10.9 ms      15.2 ms  49.7 GiB
-    3          20   13.8 s         700 ms   778 ms    10.9 ms      30.6 ms  49.7 GiB
+    0          20   14.6 s         669 ms  7.20 ms    12.2 ms          0 s  52.5 GiB
+    1          20   13.8 s         767 ms   744 ms    10.9 ms      1.73 ms  49.7 GiB
+    2          20   13.8 s         721 ms   775 ms    10.9 ms      13.3 ms  49.7 GiB
+    3          20   13.8 s         700 ms   781 ms    10.9 ms      28.6 ms  49.7 GiB
     $ stepsim predict $ROOT/configs/pp-llama3-70b-64xh100.yaml --set parallel.schedule=zbv --set parallel.strategy=fsdp | sed -n '/^step time/p; /^  bubble/p; /^stage/,/^3/p'
-    step time                      15.6 s
-      bubble                       883 ms        5.7 %
+    step time                      16.4 s
+      bubble                       884 ms        5.4 %
     stage  layers  compute  exposed comm.   bubble  optimizer  other, idle    memory
     --------------------------------------------------------------------------------
-    0          20   14.6 s         874 ms  6.09 ms    12.2 ms      38.6 ms  48.7 GiB
-    1          20   13.8 s         880 ms   836 ms    10.9 ms      30.5 ms  46.5 GiB
-    2          20   13.8 s         881 ms   850 ms    10.9 ms      15.3 ms  57.8 GiB
-    3          20   13.8 s         863 ms   883 ms    10.9 ms          0 s  68.8 GiB
+    0          20   15.5 s         873 ms  11.1 ms    12.2 ms      33.6 ms  48.7 GiB
+    1          20   14.7 s         890 ms   831 ms    10.9 ms      24.7 ms  46.5 GiB
+    2          20   14.7 s         876 ms   858 ms    10.9 ms      12.3 ms  57.8 GiB
+    3          20   14.7 s         862 ms   884 ms    10.9 ms          0 s  68.8 GiB
 
 Tied tables are summed over both ends; the stages stand in the JSON.
 
