@@ -187,13 +187,11 @@ static void refuse_model(const struct import *im, struct error *refused)
 	}
 	if (named)
 		error_set(refused, ST_INPUT,
-			"%s:%d: its model %s is no preset: give its config.json (`stepsim import FILE config.json`), "
-			"or --set model.preset=NAME",
+			"%s:%d: its model %s is no preset: --model takes its config.json, or a name of "
+			"`stepsim list models`",
 			im->name, named->node->line, name);
 	else
-		error_set(refused, ST_INPUT,
-			"%s: %s: give a config.json or a preset (`stepsim import FILE MODEL`, or "
-			"--set model.preset=NAME)",
+		error_set(refused, ST_INPUT, "%s: %s: --model takes a config.json, or a name of `stepsim list models`",
 			im->name,
 			import_has(im, KEY_model_layers) ? "it has a number of layers, and no model that is known"
 							 : "it names no model that is known");

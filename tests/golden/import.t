@@ -101,10 +101,10 @@ DeepSpeed says nothing of the model: a Hugging Face config.json beside it does, 
     > echo '{"model_type": "llama", "hidden_size": 64, "intermediate_size": 128, "num_attention_heads": 4,
     > "num_hidden_layers": 2, "vocab_size": 100}' >config.json
     > stepsim import ds.json config.json | grep hf_config | sed "s:$PWD:.:"
-    stepsim: the config that was written is not complete: ds.json: it names no model that is known: give a config.json or a preset (`stepsim import FILE MODEL`, or --set model.preset=NAME)
+    stepsim: the config that was written is not complete: ds.json: it names no model that is known: --model takes a config.json, or a name of `stepsim list models`
     # From ds.json, a config of DeepSpeed.
     # Keys: 3. Taken: 3. No effect on a step's time: 0. Not modelled: 0.
-    stepsim: ds.json: it names no model that is known: give a config.json or a preset (`stepsim import FILE MODEL`, or --set model.preset=NAME)
+    stepsim: ds.json: it names no model that is known: --model takes a config.json, or a name of `stepsim list models`
     model:
       preset: llama2-7b # --model
     train:
@@ -352,7 +352,7 @@ What a file leaves to others is counted, and a plan that is larger than the file
     stepsim: large.sh: its parallel degrees take 32 GPUs, and it has 8 (--gpus N takes more)
     custom (4.82 M parameters), ddp on 32 ranks (tp 8, pp 4), fp32
     a step: 1 sequence of 64 tokens, 1 micro-batch of 1 a replica
-    stepsim: the config that was written is not complete: ds.json: it names no model that is known: give a config.json or a preset (`stepsim import FILE MODEL`, or --set model.preset=NAME)
+    stepsim: the config that was written is not complete: ds.json: it names no model that is known: --model takes a config.json, or a name of `stepsim list models`
     stepsim: half.yaml:4:10: model.preset: expected a text, got nothing
     [2]
 

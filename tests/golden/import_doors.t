@@ -17,7 +17,7 @@ A model and a machine for a file that names neither; a CONFIG.yaml names both it
     "system": "dgx-b200"
     "nodes": 2
     "nodes": 2
-    stepsim: ds.json: it names no model that is known: give a config.json or a preset (`stepsim import FILE MODEL`, or --set model.preset=NAME)
+    stepsim: ds.json: it names no model that is known: --model takes a config.json, or a name of `stepsim list models`
     stepsim: --strategy goes with --model; --set overrides a key of a config
     stepsim: --system goes with --model, or with the config of another framework; in own.yaml --set cluster.system=dgx-b200 overrides it
     stepsim: --model llama3-8b and the config own.yaml: give one of them
@@ -83,7 +83,7 @@ A file that changes a model without naming it.
     > scheduler: {lr_warmup_iters: 2000}
     > END
     > stepsim predict l8.yaml
-    stepsim: l8.yaml: it has a number of layers, and no model that is known: give a config.json or a preset (`stepsim import FILE MODEL`, or --set model.preset=NAME)
+    stepsim: l8.yaml: it has a number of layers, and no model that is known: --model takes a config.json, or a name of `stepsim list models`
     [2]
 
 A vocabulary that is assumed is said.
@@ -197,7 +197,7 @@ torchtitan's Kimi K2 as a flavour of DeepSeek-V3, with experts of equal shares.
     #    2  taken      model.name = deepseek_v3: as model.preset
     #    3  taken      model.flavor = kimi_k2: as model.preset
     #    9  no effect  debug.moe_force_load_balance = true: experts get equal shares here
-    stepsim: the config that was written is not complete: kimi.toml:2: its model deepseek_v3 kimi_k9 is no preset: give its config.json (`stepsim import FILE config.json`), or --set model.preset=NAME
+    stepsim: the config that was written is not complete: kimi.toml:2: its model deepseek_v3 kimi_k9 is no preset: --model takes its config.json, or a name of `stepsim list models`
     [2]
 
 Models that a config.json of Hugging Face describes in parts, or whose text lies inside.
