@@ -122,14 +122,17 @@ static struct expected expected_of(const struct program *p, const struct role *r
 	const bool replicas = p->mesh.size[DIM_REPLICA] > 1, shares = p->mesh.size[r->buckets.at[bucket].along] > 1;
 	if (!shares && !replicas)
 		return (struct expected){0, 0, 0};
+	const bool whole = strategy_has(s, STRATEGY_CUTS_WEIGHTS) && r->buckets.at[bucket].shards == 1;
 	if (!r->buckets.at[bucket].trained)
-		return (struct expected){0, 0, shares && strategy_has(s, STRATEGY_CUTS_WEIGHTS) ? uses : 0};
+		return (struct expected){0, 0, shares && !whole && strategy_has(s, STRATEGY_CUTS_WEIGHTS) ? uses : 0};
 	/* A rank that has a bucket's gradients alone in its group keeps them whole, and so until the last micro-batch,
 	 * but where it frees them with the weights. */
 	const bool each = parallel_reduces_each(&c->parallel) && (shares || strategy_has(s, STRATEGY_CUTS_WEIGHTS));
 	const int64_t reductions = !strategy_has(s, STRATEGY_REDUCES) ? 0 : each ? micro : 1;
 	if (!strategy_has(s, STRATEGY_CUTS_STATES))
 		return (struct expected){reductions, 0, 0};
+	if (whole) /* experts that FSDP leaves alone (parallel.shard_experts) */
+		return (struct expected){(shares + replicas) * reductions, 0, 0};
 	return (struct expected){replicas ? reductions : 0, shares ? reductions : 0,
 		!shares                                  ? 0
 		: strategy_has(s, STRATEGY_CUTS_WEIGHTS) ? uses

@@ -35,6 +35,7 @@ struct framework {
 	                      O2, as NVIDIA's BERT scripts set it) */
 	bool waits;        /* the host thread waits for each step's loss (train.sync_every 1) */
 	bool wraps_adapters; /* FSDP wraps both factors of each adapter by themselves (parallel.adapter_units) */
+	bool chunks_loss;    /* its loss runs by chunks (habit chunks_loss of step/stack.h) */
 	bool fuses_sums;     /* experts on several ranks: results are added up by a kernel, though the stack has none
 	                        (train.expert_sums) */
 	bool borrows;      /* other software than that of the runs that fixed the stack: it is as unknown as any of the

@@ -367,6 +367,7 @@ struct op {
 	uint8_t dropout;  /* 1: dropout of its elements runs with it, of the forward or the backward pass
 	                   * (step/dropout.h)
 	                   */
+	uint8_t frozen8;  /* 1: GEMM kinds: B is a frozen weight that is stored in fp8, or gathered in it */
 	int32_t layer;    /* -1 outside the blocks */
 	int32_t bucket;   /* index in role.buckets, -1 */
 	const char *what; /* static: "qkv", "fc1", "grad bucket", ... */

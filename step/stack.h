@@ -187,7 +187,11 @@ struct stack {
 	bool keeps_attention_once; /* the product behind attention keeps attention's own result, and none in fp8 besides
 	                              but for delayed scaling (megatron/core/transformer/attention.py:
 	                              set_save_original_input of linear_proj) */
-	bool moments_as_weights;   /* without master weights the moments have the weights' format, not fp32 */
+	bool attention8;           /* no habit: config_resolve sets it where attention multiplies in fp8 */
+	bool chunks_loss; /* the head's product and the loss run by chunks of tokens where train.loss_chunk is auto, so
+	                     many that a chunk's logits are about as large as the head's input: the next power of two
+	                     above tokens / (vocabulary / hidden units) (Liger's fused_linear_cross_entropy.py) */
+	bool moments_as_weights; /* without master weights the moments have the weights' format, not fp32 */
 	bool expert_calls;  /* the products of a layer's experts run at once, but the host thread calls each by itself
 	                       (Transformer Engine's GroupedLinear: cuBLAS on several streams) */
 	bool expert_counts; /* without a capacity factor the host thread waits in each forward pass of a layer of

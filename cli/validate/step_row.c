@@ -131,6 +131,7 @@ static enum status predict_as(const struct csv *t, size_t row, const struct fram
 			c->stack.memory.loss_B = f->loss_B;
 		if (f->loss_tensor_B > 0)
 			c->stack.memory.loss_tensor_B = f->loss_tensor_B;
+		c->stack.chunks_loss = c->stack.chunks_loss || f->chunks_loss;
 		if (f->logit_B > 0)
 			c->stack.logit_B = f->logit_B;
 		*network = s.network;

@@ -79,6 +79,19 @@ static double weights_B(const struct op *op)
 	               : 0;
 }
 
+/* Returns the bytes of transposing a weight. Before Blackwell Tensor Cores read fp8 operands along the depth of the
+ * product alone (cuBLAS 12.8, cublasLtMatmul: fp8 wants A transposed and B not, but for compute capability 10.x), and
+ * the gradient of the input reads a weight along its other axis. Casts of trained weights write both ways (struct
+ * fp8_traffic). A frozen weight is stored once, and transposed for each such product: NVIDIA's adapters of MLPerf set
+ * disable_parameter_transpose_cache (mlcommons/training_results_v4.0@62f111b7690f
+ * NVIDIA/benchmarks/llama2_70b_lora/implementations/nemo/conf/megatron_gpt_peft_tuning_config.yaml). */
+static double turned_B(const struct op *op, const struct rates *r)
+{
+	if (!op->frozen8 || op->flags & OP_TRANS_B || r->compute_capability <= 0 || r->compute_capability >= 100)
+		return 0;
+	return 2 * groups_of(op) * (double)op->gemm.n * (double)op->gemm.k * dtype_bytes((enum dtype)op->dtype);
+}
+
 /* A tile writes its result after its loop over k, and reads it before where it accumulates. So that traffic is not
  * hidden. */
 static double product_s(const struct op *op, const struct rates *r, const struct stack *s)
@@ -88,7 +101,20 @@ static double product_s(const struct op *op, const struct rates *r, const struct
 	                  (op->flags & OP_ACCUMULATE ? 2 : 1);
 	if (added_apart(op, s) > 0)
 		result_B = added_apart_B(op, s);
-	return multiply_s(op, r, s) + (result_B + weights_B(op) + transposed_B(op, s)) / r->memory_Bps;
+	return multiply_s(op, r, s) +
+	       (result_B + weights_B(op) + transposed_B(op, s) + turned_B(op, r)) / r->memory_Bps;
+}
+
+/* Returns the time of flash attention in fp8. Transformer Engine makes queries, keys and values fp8 before it, and
+ * backward its result's gradient; it makes their gradients 16 bits again (attention/dot_product_attention/backends.py,
+ * FusedAttnFunc). Each reads or writes 16 bits and 8. */
+static double flash8_s(const struct op *op, const struct rates *r, bool backward, double tiles)
+{
+	const struct op_attn *a = &op->attn;
+	const double head = (double)a->batch * (double)a->seq * (double)a->head_dim,
+		     cast = head * ((double)a->heads * (backward ? 2 : 1) + 2 * (double)a->kv_heads);
+	return op_flop(op) * tiles / (r->matrix_flop_per_s[DT_FP8] * r->attention8_share[backward]) +
+	       cast * (dtype_bytes(DT_FP8) + dtype_bytes((enum dtype)op->dtype)) / r->memory_Bps;
 }
 
 /* FlashAttention-4's shares are of heads of 128. A score of a narrower head takes as long for its exponential, and its
@@ -106,8 +132,11 @@ static double flash_s(const struct op *op, const struct rates *r, const struct s
 		rate *= backward ? r->parameters->gpu.narrow_head_backward : r->parameters->gpu.narrow_head_forward;
 	if (s->attention_kernel == KERNEL_MASKED)
 		return op_flop(op) * (double)op->attn.seq * (double)op_keys(op) / op_pairs(op) / rate;
-	double diagonal_tiles = 1 + op_masked_ends(op) * (r->device.tiles.attention - 1) / 2 / op_pairs(op);
-	return op_flop(op) * fmin(diagonal_tiles, 2) / rate;
+	const double diagonal_tiles = 1 + op_masked_ends(op) * (r->device.tiles.attention - 1) / 2 / op_pairs(op),
+		     tiles = fmin(diagonal_tiles, 2);
+	if (s->attention8 && r->attention8_share[backward] > 0)
+		return flash8_s(op, r, backward, tiles);
+	return op_flop(op) * tiles / rate;
 }
 
 /* The products of naive attention run as batched matrix products; on vector units where a head's rows are not whole 16

@@ -5,7 +5,8 @@
  *
  *   matrix product      max( 2 m n k / (peak x share) + bytes of the result / memory, all bytes / memory )
  *   flash attention     FLOP of the pairs that causal leaves, half a diagonal tile more, over peak x the kernel's share
- *                       (Dao 2023, section 3.1: backward is 2.5 forwards of FLOP)
+ *                       (Dao 2023, section 3.1: backward is 2.5 forwards of FLOP); in fp8 by a share of its own
+ *                       where the GPU has one, and the casts before and behind it (train.attention_dtype)
  *   norm, elementwise   bytes by kernels, where the stack counts them, else bytes x elementwise_passes / memory
  *   loss, optimizer     bytes by the stack's numbers where it has them / memory
  *   all else            bytes / memory

@@ -14,8 +14,7 @@ struct key {
 	uint8_t kind, dtype, out_dtype, coll, reduce, group, mlp, optimizer;
 	uint16_t flags;
 	uint8_t lane, of_bucket;
-	uint8_t adapter, dropout;
-	uint16_t zero;
+	uint8_t adapter, dropout, frozen8, zero;
 };
 
 struct known {
@@ -49,6 +48,7 @@ static struct key key_of(const struct op *op)
 	k.of_bucket = op->bucket >= 0;
 	k.adapter = op->adapter;
 	k.dropout = op->dropout;
+	k.frozen8 = op->frozen8;
 	return k;
 }
 

@@ -42,7 +42,8 @@ struct rates {
 	double unaligned_slower[DT_COUNT];   /* factor on a product's time where rows are no whole multiples of
 	                                         parameters->gpu.aligned_B */
 	double repeated_data; /* factor on it where every input is the same token (stack.repeated_data) */
-	double batched_flop_per_s[DT_COUNT];     /* what the batched products of naive attention reach */
+	double batched_flop_per_s[DT_COUNT]; /* what the batched products of naive attention reach */
+	double attention8_share[2]; /* of the fp8 rate: flash attention in fp8, forward and backward; 0: not known */
 	double attention_share[KERNEL_COUNT][2]; /* of matrix_flop_per_s: a flash kernel forward, backward */
 	double vector_flop_per_s, memory_Bps;    /* memory_Bps: as streaming kernels reach it */
 	struct power_cap {

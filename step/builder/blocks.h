@@ -27,7 +27,7 @@ int32_t embed_tokens(struct builder *b, struct view tokens);
 void embed_tokens_grad(struct builder *b, struct view tokens, int32_t dx, bool begun, bool done);
 /* Append the vocabulary head and its loss, and return the gradient of its rows. */
 void vocabulary_forward(struct builder *b, struct head_acts *a, int32_t normed, struct view targets);
-int32_t vocabulary_backward(struct builder *b, const struct head_acts *a);
+int32_t vocabulary_backward(struct builder *b, struct head_acts *a);
 int32_t embedding_forward(struct builder *b);
 void embedding_backward(struct builder *b, int32_t dx);
 /* Appends the final norm, the heads and their losses. */

@@ -101,6 +101,30 @@ static int32_t dense_backward(struct builder *b, const struct linear *l, int act
 
 /* ---- the vocabulary head ---- */
 
+/* Returns the tokens whose logits are there at once. */
+static int64_t logit_rows(const struct builder *b)
+{
+	int64_t rows = b->c->train.loss_chunk;
+	if (rows == AUTO && b->c->stack.chunks_loss) {
+		const int64_t parts = (b->m->vocab + b->m->hidden - 1) / b->m->hidden;
+		for (rows = 1; rows * parts < b->tokens;)
+			rows *= 2;
+	}
+	return rows > 0 && rows < b->tokens ? rows : b->tokens;
+}
+
+/* Lets the logits count as those of a chunk of tokens. The program has one product and one loss over all of them. */
+static void keep_chunk(struct builder *b, struct head_acts *a, int64_t rows)
+{
+	a->kept_chunk = NONE;
+	if (rows == b->tokens || b->st || a->logits == NONE)
+		return;
+	b->r->buffers.at[a->logits].inside = b->r->buffers.at[a->capped].inside = true;
+	a->kept_chunk = build_hold(b, COMP_ACTIVATIONS,
+		(double)(rows * b->vocab) * dtype_bytes(b->act) * (a->capped == a->logits ? 1 : 2),
+		"logits of a chunk");
+}
+
 static struct op cap_op(const struct builder *b, enum op_kind k)
 {
 	struct op op = build_new(b, k, "logits");
@@ -131,9 +155,11 @@ void vocabulary_forward(struct builder *b, struct head_acts *a, int32_t normed, 
 		a->capped = build_act(b, b->tokens, b->vocab);
 		build_on(b, cap_op(b, OP_SOFTCAP), a->logits, a->capped);
 	}
+	const int64_t rows = logit_rows(b);
+	keep_chunk(b, a, rows);
 	const struct stack_memory *mem = &b->c->stack.memory;
 	double more_B = mem->loss_B + (b->tensor > 1 ? mem->loss_tensor_B : 0) - dtype_bytes(b->act);
-	int32_t copies = build_hold(b, COMP_ACTIVATIONS, (double)(b->tokens * b->vocab) * (more_B > 0 ? more_B : 0),
+	int32_t copies = build_hold(b, COMP_ACTIVATIONS, (double)(rows * b->vocab) * (more_B > 0 ? more_B : 0),
 		"logit copies");
 	if (b->tensor > 1)
 		parallel_loss(b, a->capped, targets);
@@ -143,7 +169,7 @@ void vocabulary_forward(struct builder *b, struct head_acts *a, int32_t normed, 
 	build_span(b, b->m->seq_len);
 }
 
-int32_t vocabulary_backward(struct builder *b, const struct head_acts *a)
+int32_t vocabulary_backward(struct builder *b, struct head_acts *a)
 {
 	const int64_t n = model_targets(b->m);
 	build_span(b, n);
@@ -153,6 +179,7 @@ int32_t vocabulary_backward(struct builder *b, const struct head_acts *a)
 	int32_t full = build_linear_grad(b, &head, a->capped), dx = tp_reduce(b, full, "head input grad");
 	build_bias_grad(b, "head", head.rows, head.out, a->capped, head.bias);
 	build_weight_grad(b, &head, a->capped, a->in);
+	build_release(b, &a->kept_chunk);
 	if (b->m->head_transform) {
 		dx = build_norm_grad(b, dense.what, dx, a->active, a->dense_stats, PARAM_HEAD_NORM_W, NONE);
 		dx = dense_backward(b, &dense, transform_activation(b), a->seen, a->dense, dx);

@@ -67,7 +67,7 @@ static int32_t half_backward(struct builder *b, const struct linear *l, int32_t 
 /* `later`: the gradient of the block's output by way of the block behind it, or NONE. */
 static int32_t block_i_backward(struct builder *b, int64_t i, int32_t later)
 {
-	const struct mtp_acts *a = &b->now->mtp[i];
+	struct mtp_acts *a = &b->now->mtp[i];
 	const struct linear of_hidden = linear_hidden(b), of_token = linear_token(b);
 	struct acts *acts = acts_of(b, b->m->layers + i);
 	int32_t dx = vocabulary_backward(b, &a->head);

@@ -347,7 +347,11 @@ static void store_bucket(struct builder *b, int32_t i)
 {
 	struct bucket *k = &b->r->buckets.at[i];
 	const enum strategy s = b->c->parallel.strategy;
-	k->shards = strategy_has(s, STRATEGY_CUTS_STATES) && (k->trained || b->gathers) ? b->p->mesh.size[k->along] : 1;
+	const bool whole = !b->c->parallel.shard_experts && k->along == b->p->mesh.experts &&
+	                   b->p->mesh.experts != b->p->mesh.params;
+	k->shards = strategy_has(s, STRATEGY_CUTS_STATES) && (k->trained || b->gathers) && !whole
+	                    ? b->p->mesh.size[k->along]
+	                    : 1;
 	const bool whole_gradients = (k->shards == 1 && !b->gathers) || !parallel_reduces_each(&b->c->parallel);
 	k->padded = (uint64_t)padded_to((int64_t)k->elements, k->shards);
 	store_wide(b, k);

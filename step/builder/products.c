@@ -21,6 +21,16 @@ static int64_t adapter_units(const struct builder *b, enum param_kind w)
 	return qkv ? 3 : fc1 && (b->m->mlp == MLP_SWIGLU || b->m->mlp == MLP_GEGLU) ? 2 : 1;
 }
 
+/* Returns whether the weight of a product is frozen, and lies in fp8. */
+static bool frozen_in_8_bits(const struct builder *b, enum param_kind w)
+{
+	const struct role_param *rp = param_of(b, b->layer, w);
+	if (b->c->train.dtype != DT_FP8 || !rp)
+		return false;
+	const struct bucket *unit = &b->r->buckets.at[rp->bucket];
+	return !unit->trained && rp->offset < unit->narrow;
+}
+
 /* Appends a product with a layer's weights. The products of the router and of what conditions stay in the wider format:
  * they have few columns, or few rows. */
 static void product(struct builder *b, const struct linear *l, uint16_t flags, int64_t m, int64_t n, int64_t k,
@@ -43,6 +53,7 @@ static void product(struct builder *b, const struct linear *l, uint16_t flags, i
 	op.gemm.k = k;
 	op.gemm.groups = l->experts;
 	op.gemm.units = adapter_units(b, l->w);
+	op.frozen8 = frozen_in_8_bits(b, l->w);
 	build_op(b, op, grouped ? (const struct view[]){A, B, C} : (const struct view[]){A, B, bias, C});
 }
 

@@ -170,6 +170,7 @@ struct head_acts {
 	int32_t dense, active, dense_stats; /* its transform: before and behind the activation, and of the norm */
 	int32_t in;                         /* input of the head's product */
 	int32_t logits;
+	int32_t kept_chunk; /* held: the logits of a chunk of tokens, where the loss runs by chunks */
 	int32_t capped; /* the logits after soft-capping; logits themselves without; the loss leaves its gradient here
 	                 */
 	int32_t first, pooler, pooled; /* the class head: first rows, before the pooler's activation, behind it */

@@ -86,6 +86,9 @@ static enum status check_dtypes(const struct config *c, struct error *e)
 		return st;
 	if (t->fp8_recipe != FP8_AUTO && t->dtype != DT_FP8)
 		return config_error_key(c, KEY_train_fp8_recipe, e, "not used unless dtype is fp8");
+	if (t->attention_dtype == DT_FP8 && (!dtype_is_narrow(t->dtype) || t->attention != ATT_FLASH))
+		return config_error_key(c, KEY_train_attention_dtype, e,
+			"fp8 goes with attention flash and dtype fp8, mxfp8 or nvfp4");
 	if (t->grad_compression != COMPRESS_NONE &&
 		t->reduce_dtype != (t->grad_compression == COMPRESS_BF16 ? DT_BF16 : DT_FP16))
 		return config_error(c, KEY_train_reduce_dtype, e, "%s contradicts grad_compression, which sets it",

@@ -102,6 +102,8 @@ struct train {
 	bool launch_blocking;             /* the host thread waits for each launch (CUDA_LAUNCH_BLOCKING=1) */
 	enum expert_gates expert_gates;
 	enum expert_sums expert_sums;
+	enum dtype attention_dtype; /* of attention's products: DT_FP8, or DT_COUNT: the 16 bits of its operands */
+	int64_t loss_chunk;         /* tokens whose logits are there at once; 0: all; AUTO: the stack's */
 	enum dtype act_input_dtype; /* in which a block keeps its activations' inputs: DT_FP8, or DT_COUNT: as they are
 	                             */
 	bool expert_loop; /* experts are called one by one, and the host thread waits for the tokens of each */
@@ -141,6 +143,8 @@ struct parallel {
 	int64_t prefetch;
 	int64_t unit_params; /* FSDP1 wraps modules of so many parameters; 0: a block is a unit */
 	bool adapter_units;  /* FSDP1 wraps both factors of each adapter, each in a unit of its own */
+	bool shard_experts; /* fsdp with expert ranks: experts are cut, too; else each rank that has one holds all of it
+	                     */
 	bool reshard_after_forward;
 };
 

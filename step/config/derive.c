@@ -186,6 +186,12 @@ const char *config_predicted_only(const struct config *c)
 		return "parallel.expert_dispatch once_a_host is predicted, not executed";
 	if (c->parallel.dispatch_dtype == DT_FP8)
 		return "parallel.dispatch_dtype fp8 is predicted, not executed";
+	if (!c->parallel.shard_experts)
+		return "experts that FSDP leaves whole (parallel.shard_experts) are predicted, not executed";
+	if (c->train.attention_dtype == DT_FP8)
+		return "train.attention_dtype fp8 is predicted, not executed";
+	if (c->train.loss_chunk > 0)
+		return "train.loss_chunk is predicted, not executed";
 	if (c->train.act_input_dtype == DT_FP8)
 		return "train.act_input_dtype fp8 is predicted, not executed";
 	if (optimizer_traits[c->train.optimizer].orthogonal && c->parallel.tensor > 1)

@@ -325,6 +325,7 @@ static void resolve_autos(struct config *c)
 		c->train.recompute_layers = c->model.layers;
 	resolve_bucket(c);
 	c->stack.fp8_recipe = c->train.fp8_recipe;
+	c->stack.attention8 = c->train.attention_dtype == DT_FP8;
 	c->stack.repeated_data = c->data.repeated_token;
 	if (c->stack.gathers_narrow && narrow_gather_fits(c))
 		p->gather_dtype = DT_FP8;

@@ -49,3 +49,25 @@ Frozen matrices under adapters are stored in fp8 where the config says so, a byt
       weights                 6.58 GiB
     stepsim: --set train.param_dtype=fp8: fp8 is not modelled yet with frozen parameters
     [2]
+
+A loss by chunks of tokens keeps the logits of one; the executor has no such loss:
+
+    $ for chunk in 0 256; do stepsim predict $ROOT/configs/llama3-8b-fsdp-64xh100.yaml -v --set train.loss_chunk=$chunk 2>&1 | grep -E '^logit|^  activations'; done
+    > stepsim $ROOT/configs/ddp-tiny.yaml --set train.loss_chunk=8 --set run.execute=true -q
+      activations                8.29 GiB
+    logits of a chunk                    1  62.6 MiB
+      activations                6.88 GiB
+    stepsim: $ROOT/configs/ddp-tiny.yaml: run.execute is true, but train.loss_chunk is predicted, not executed
+    [2]
+
+Attention in fp8 takes a GPU's own rates, on Blackwell; the products must be in fp8, too:
+
+    $ printf 'model: {preset: llama2-7b, seq_len: 4096}\ntrain: {stack: megatron-core, global_batch: 1, micro_batch: 1, dtype: fp8, master_weights: true}\n' >fp8.yaml
+    > for gpu in b200 h100-sxm; do for dtype in auto fp8; do stepsim predict fp8.yaml --set cluster.system="gpu:1 $gpu" --set train.attention_dtype=$dtype -v 2>&1 | grep '^attention_grad'; done; done
+    > stepsim predict fp8.yaml --set train.dtype=bf16 --set train.attention_dtype=fp8
+    attention_grad        32  11.0 TFLOP  8.03 GiB    12.0 ms   913 TFLOP/s   716 GB/s
+    attention_grad        32  11.0 TFLOP  8.03 GiB    9.86 ms  1.12 PFLOP/s   875 GB/s
+    attention_grad        32  11.0 TFLOP  8.03 GiB    25.5 ms   431 TFLOP/s   338 GB/s
+    attention_grad        32  11.0 TFLOP  8.03 GiB    25.5 ms   431 TFLOP/s   338 GB/s
+    stepsim: --set train.attention_dtype=fp8: fp8 goes with attention flash and dtype fp8, mxfp8 or nvfp4
+    [2]

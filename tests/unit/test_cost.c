@@ -113,6 +113,46 @@ static void test_fourth_attention(void)
 	program.config.stack = stack_default();
 }
 
+/* In fp8 by the GPU's own share of the fp8 rate, with casts of 3 bytes an element: of queries, keys and values, and
+ * backward of the result's gradient and theirs. */
+static void test_attention_in_8_bits(void)
+{
+	mesh(1, 1);
+	struct machine m = gpu();
+	struct op op = {.kind = OP_ATTENTION, .dtype = DT_BF16, .out_dtype = DT_BF16, .attn = {4, 32, 8, 4096, 128}};
+	const double wide_s = cost(&m, op).alone_s, product = 2 * 4.0 * 32 * 4096 * 4096 * 128, head = 4.0 * 4096 * 128;
+	program.config.stack.attention8 = true;
+	NEAR(cost(&m, op).alone_s, wide_s); /* a GPU without such a share: as its 16-bit kernel */
+	m.device.matrix_flop_per_s[DT_FP8] = 4000e12;
+	m.device.attention8_share[0] = 0.4;
+	m.device.attention8_share[1] = 0.3;
+	NEAR(cost(&m, op).alone_s, KERNEL_S + 2 * product / 1600e12 + 3 * head * (32 + 2 * 8) / 1.8e12);
+	op.kind = OP_ATTENTION_GRAD;
+	NEAR(cost(&m, op).alone_s, KERNEL_S + 5 * product / 1200e12 + 3 * head * (2 * 32 + 2 * 8) / 1.8e12);
+	program.config.stack = stack_default();
+}
+
+/* A frozen weight in fp8 is read and written once more where it is multiplied along its other axis, before
+ * Blackwell. */
+static void test_turned_weights(void)
+{
+	mesh(1, 1);
+	struct machine m = gpu();
+	struct op op = gemm(DT_FP8, 4096, 8192, 2048);
+	op.out_dtype = DT_BF16;
+	op.frozen8 = 1;
+	m.device.matrix_flop_per_s[DT_FP8] = 2000e12;
+	m.device.compute_capability = 100;
+	op.flags = 0; /* the gradient of the input: the weight is [k, n] */
+	const double newer_s = cost(&m, op).alone_s;
+	m.device.compute_capability = 90;
+	NEAR(cost(&m, op).alone_s, newer_s + 2 * 8192.0 * 2048 / 1.8e12);
+	op.flags = OP_TRANS_B;
+	NEAR(cost(&m, op).alone_s, newer_s);
+	op.flags = op.frozen8 = 0;
+	NEAR(cost(&m, op).alone_s, newer_s);
+}
+
 /* Counted operators have their kernels' bytes in place of elementwise_passes. */
 static void test_operators(void)
 {
@@ -500,7 +540,8 @@ UNIT_MAIN("cost", {"grouped products", test_grouped_products}, {"rows on their w
 	{"roofline", test_roofline}, {"attention under a mask", test_masked_attention},
 	{"attention of the fourth generation", test_fourth_attention}, {"counted operators", test_operators},
 	{"images by channels", test_memory_format}, {"shapes of products", test_shapes_of_products},
-	{"a share of one format", test_share_of_a_format},
+	{"a share of one format", test_share_of_a_format}, {"attention in fp8", test_attention_in_8_bits},
+	{"frozen weights in fp8", test_turned_weights},
 	{"a format that the device does not support", test_unsupported_format}, {"copies", test_copies},
 	{"a profile's fit", test_fit}, {"a profile's curve", test_curve},
 	{"an entry that the profile lacks", test_missing_entry}, {"a GPU's profile", test_gpu_profile},

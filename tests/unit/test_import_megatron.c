@@ -154,12 +154,14 @@ static void test_megatron_layers(void)
 	check(KEY_model_layers, "16");
 	import_free(&im);
 	take("--tensor-model-parallel-size 1 --hybrid-layer-pattern M*ME/*E --mamba-num-heads 128 --num-experts 8\n"
-	     "--moe-latent-size 1024 --activation-func-fp8-input-store\n",
+	     "--moe-latent-size 1024 --activation-func-fp8-input-store\n"
+	     "--bf16 --fp8-format hybrid --fp8-dot-product-attention\n",
 		"megatron");
 	check(KEY_model_layer_pattern, "M*ME");
 	check(KEY_model_ssm_heads, "128");
 	check(KEY_model_moe_latent, "1024");
 	check(KEY_train_act_input_dtype, "fp8");
+	check(KEY_train_attention_dtype, "fp8");
 	import_free(&im);
 
 	/* a layout is one word though bars and brackets stand in it */

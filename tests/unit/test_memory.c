@@ -84,6 +84,20 @@ static void test_terms(void)
 	CU_ASSERT_EQUAL(held_B(&c, "logit copies", true), MICRO * TOKENS * V * (12 - 2));
 	c.stack.memory.loss_B = 1; /* less than the logits themselves */
 	CU_ASSERT_EQUAL(held_B(&c, "logit copies", true), 0);
+	c.stack.memory.loss_B = 12;
+	c.train.loss_chunk = 64;
+	CU_ASSERT_EQUAL(held_B(&c, "logits of a chunk", true), MICRO * 64 * V * 2);
+	CU_ASSERT_EQUAL(held_B(&c, "logit copies", true), MICRO * 64 * V * (12 - 2));
+	c.train.loss_chunk = 0;
+	c.stack.chunks_loss = true; /* 0: all, whatever the stack does */
+	CU_ASSERT_EQUAL(held_B(&c, "logits of a chunk", true), 0);
+	c.train.loss_chunk = AUTO;
+	CU_ASSERT_EQUAL(held_B(&c, "logits of a chunk", true), 0); /* 96 columns are fewer than 256: one chunk */
+	c.model.vocab = 1000;                                      /* 4 times as wide: chunks of 64 of the 256 tokens */
+	CU_ASSERT_EQUAL(held_B(&c, "logits of a chunk", true), MICRO * 64 * 1000 * 2);
+	c.model.vocab = 96;
+	c.stack.chunks_loss = false;
+	c.stack.memory.loss_B = 1;
 	c.stack.memory.gradient_B = 2;
 	CU_ASSERT_EQUAL(held_B(&c, "gradient copies", false), 2 * params);
 	c.stack.adds_gradients = true;

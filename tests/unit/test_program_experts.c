@@ -311,6 +311,36 @@ static void test_memory(void)
 	CU_ASSERT_DOUBLE_EQUAL(weights[0] - weights[3], experts * 7 / 8, 2048);
 }
 
+/* FSDP over 8 ranks, 2 of which share the experts: each 1/8 of them, or all of its half. Weights, gradients and moments
+ * (4 + 4 + 8 bytes) are as large as that. */
+static void test_whole_experts(void)
+{
+	double kept[2];
+	for (int whole = 0; whole < 2; whole++) {
+		struct program *p = program_of(whole ? "parallel.strategy=fsdp parallel.expert=2 "
+						       "parallel.shard_experts=false"
+						     : "parallel.strategy=fsdp parallel.expert=2",
+			8);
+		int64_t gathered = 0, summed = 0;
+		kept[whole] = 0;
+		for (size_t i = 0; i < p->roles[0].buffers.n; i++)
+			if (p->roles[0].buffers.at[i].persistent && p->roles[0].buffers.at[i].component != COMP_HOST)
+				kept[whole] += (double)p->roles[0].buffers.at[i].bytes;
+		for (size_t i = 0; i < p->roles[0].ops.n; i++) {
+			const struct op *op = &p->roles[0].ops.at[i];
+			if (op->kind == OP_COLLECTIVE && op->group == DIM_EDP) {
+				gathered += op->coll == COLL_ALL_GATHER;
+				summed += op->coll == COLL_ALL_REDUCE;
+			}
+		}
+		CU_ASSERT_EQUAL(gathered > 0, !whole);
+		CU_ASSERT_EQUAL(summed > 0, whole);
+		program_destroy(p);
+	}
+	const double experts = (double)L * E * 3 * H * F;
+	CU_ASSERT_DOUBLE_EQUAL(kept[1] - kept[0], 16 * experts * (1.0 / 2 - 1.0 / 8), 4096); /* padding */
+}
+
 /* Exchanges of a stage, and those between which and the first op that waits for them stands compute of other
  * activations. */
 static void count_exchanges(const struct role *r, int *all, int *hidden)
@@ -472,4 +502,5 @@ static void test_loop_gathers(void)
 UNIT_MAIN("program of experts", {"weights gathered beside a loop", test_loop_gathers},
 	{"rows once a host", test_dispatch}, {"tokens in fp8", test_narrow_dispatch}, {"router bias", test_router_bias},
 	{"groups", test_groups}, {"work", test_work}, {"parameters", test_parameters}, {"hsdp", test_hybrid},
-	{"memory", test_memory}, {"recomputed", test_recomputed}, {"overlapped exchanges", test_overlap})
+	{"memory", test_memory}, {"experts that FSDP leaves whole", test_whole_experts},
+	{"recomputed", test_recomputed}, {"overlapped exchanges", test_overlap})

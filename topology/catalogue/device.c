@@ -89,6 +89,8 @@ static const struct catalogue_key keys[] = {
 	ATTENTION("fa2", 1),
 	ATTENTION("fa3", 2),
 	ATTENTION("fa4", 3),
+	NUMBER("attention.fp8_forward", false, UNIT_NONE, 0.01, 1, d.attention8_share[0]),
+	NUMBER("attention.fp8_backward", false, UNIT_NONE, 0.01, 1, d.attention8_share[1]),
 	NUMBER("reached.memory_share", true, UNIT_NONE, 0.01, 1, d.mem_share),
 	NUMBER("reached.launch", true, UNIT_SECOND, 1e-7, 1e-3, d.launch_s),
 	WHOLE("chip.sms", false, 1, 10000000, d.sms),

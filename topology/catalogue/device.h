@@ -22,6 +22,7 @@ struct device_spec {
 	double launch_s;               /* host time to issue one kernel, eager */
 	double gemm_share;             /* of matrix_flop_per_s that large GEMMs reach */
 	double format_share[DT_COUNT]; /* the same in fp32 (vector units), fp8, mxfp8, nvfp4; 0: as gemm_share */
+	double attention8_share[2];    /* of the fp8 rate: flash attention in fp8, forward and backward; 0: not known */
 	double attention_share[DEVICE_KERNELS]
 			      [2]; /* of the bf16 matrix rate that flash attention reaches, by the generation of its
 	                              kernel (fa1 to fa4), forward and backward; 0: not known */
