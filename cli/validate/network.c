@@ -8,7 +8,7 @@
 
 #include "base/array.h"
 #include "base/phrase.h"
-#include "cli/validate/validate.h"
+#include "cli/validate/lists.h"
 
 /* Units of a rate in Gb/s; the first that the text begins with counts, whatever the case where no byte is meant. */
 static const struct {
@@ -18,12 +18,6 @@ static const struct {
 } units[] = {{"GB/s", 8, true}, {"GBps", 8, true}, {"Gbps", 1, false}, {"Gb/s", 1, false}, {"Gbit/s", 1, false},
 	{"GbE", 1, true}, {"Gb", 1, true}, {"Tbps", 1000, false}, {"Tb/s", 1000, false}, {"Tbit/s", 1000, false},
 	{"G", 1, true}, {"T", 1000, true}};
-
-/* Generations of InfiniBand: rates of four lanes (https://www.infinibandta.org/infiniband-roadmap/). */
-static const struct {
-	const char *word;
-	double Gbps;
-} generations[] = {{"FDR", 56}, {"EDR", 100}, {"HDR", 200}, {"NDR", 400}, {"XDR", 800}};
 
 /* Returns what is behind the unit at `s`, with its factor; NULL: there is none. */
 static const char *pass_unit(const char *s, double *Gbps)
@@ -104,25 +98,25 @@ static const char *read_number(const char *s, struct found *f)
 }
 
 /* Reads a generation of InfiniBand ("NDR", "HDR100") at `s`. */
-static bool read_generation(const char *s, struct found *f)
+static bool read_generation(const struct word_lists *lists, const char *s, struct found *f)
 {
-	for (size_t i = 0; i < COUNT(generations); i++) {
-		const char *behind = s + strlen(generations[i].word);
-		if (strncasecmp(s, generations[i].word, strlen(generations[i].word)) != 0 ||
-			isalpha((unsigned char)*behind))
+	for (size_t i = 0; i < lists->generation.n; i++) {
+		const struct generation *g = &lists->generation.at[i];
+		const char *behind = s + strlen(g->name);
+		if (strncasecmp(s, g->name, strlen(g->name)) != 0 || isalpha((unsigned char)*behind))
 			continue;
 		char *end;
 		const double own = strtod(behind, &end);
 		const bool has_own = isdigit((unsigned char)*behind);
-		f->rate_Gbps = has_own ? own : generations[i].Gbps;
+		f->rate_Gbps = has_own ? own : g->Gbps;
 		f->behind = has_own ? end : behind;
 		return true;
 	}
 	return false;
 }
 
-/* Finds the first rate, and a count before or right behind it. */
-static struct found find(const char *cell, bool by_generation)
+/* Finds the first rate, and a count before or right behind it. lists: generations count too; NULL: they do not. */
+static struct found find(const char *cell, const struct word_lists *lists)
 {
 	struct found f = {0};
 	bool inside = false; /* a word: no digit of ConnectX-7 or A100 is meant */
@@ -131,7 +125,7 @@ static struct found find(const char *cell, bool by_generation)
 			s = read_number(s, &f);
 			continue;
 		}
-		if (!inside && by_generation && read_generation(s, &f))
+		if (!inside && lists && read_generation(lists, s, &f))
 			break;
 		const char *behind = inside || f.count > 0 ? NULL : pass_count_word(s, &f.count);
 		if (behind) {
@@ -147,12 +141,12 @@ static struct found find(const char *cell, bool by_generation)
 	return f;
 }
 
-bool network_read(const char *cell, int64_t gpus, struct nics *out)
+bool network_read(const struct word_lists *lists, const char *cell, int64_t gpus, struct nics *out)
 {
-	struct found f = find(cell, false);
+	struct found f = find(cell, NULL);
 	const bool by_generation = f.rate_Gbps <= 0;
 	if (by_generation)
-		f = find(cell, true);
+		f = find(cell, lists);
 	/* "2x HDR (400 Gbps aggregated)": the count is of what makes up the host's total */
 	if (f.rate_Gbps > 0 && (strcasestr(f.behind, "aggregate") || strcasestr(f.behind, "total")))
 		f.count = 0;
@@ -169,11 +163,6 @@ bool network_read(const char *cell, int64_t gpus, struct nics *out)
 
 /* ---- fabrics ---- */
 
-/* Words of the column inter, and the file in configs/fabrics; the first that is there counts. */
-static const char *const fabrics[][2] = {{"Slingshot", "slingshot"}, {"EFA", "efa"}, {"IB", "infiniband"},
-	{"InfiniBand", "infiniband"}, {"RoCE", "roce"}, {"RoCEv2", "roce"}, {"TCPXO", "tcpxo"}, {"TCPX", "tcpx"},
-	{"TCP", "tcp"}};
-
 static bool has_word(const char *text, const char *word)
 {
 	for (bool inside = false; *text; inside = isalnum((unsigned char)*text), text++)
@@ -182,19 +171,19 @@ static bool has_word(const char *text, const char *word)
 	return false;
 }
 
-static bool names_generation(const char *text)
+static bool names_generation(const struct word_lists *lists, const char *text)
 {
 	struct found f;
 	for (bool inside = false; *text; inside = isalnum((unsigned char)*text), text++)
-		if (!inside && read_generation(text, &f))
+		if (!inside && read_generation(lists, text, &f))
 			return true;
 	return false;
 }
 
-const char *network_fabric(const char *given, const char *inter)
+const char *network_fabric(const struct word_lists *lists, const char *given, const char *inter)
 {
-	for (size_t i = 0; i < COUNT(fabrics) && !*given; i++)
-		if (has_word(inter, fabrics[i][0]))
-			return fabrics[i][1];
-	return *given ? given : names_generation(inter) ? "infiniband" : NULL;
+	for (size_t i = 0; i < lists->fabric.n && !*given; i++)
+		if (has_word(inter, lists->fabric.at[i].name))
+			return lists->fabric.at[i].means.value;
+	return *given ? given : names_generation(lists, inter) ? "infiniband" : NULL;
 }

@@ -21,13 +21,14 @@ struct nics {
 	int64_t count;
 	double rate_Gbps; /* of one */
 };
+struct word_lists; /* lists.h */
 /* Reads counts times rates: "4x100Gbps RoCE/node", "3.2 Tbps", "400Gb/s per GPU", "8x NDR". A rate without a count is
  * that of the whole host, unless it says GPU: one NIC a GPU. `gpus`: of a host. Returns false where the cell is blank
  * or says no rate. */
-bool network_read(const char *cell, int64_t gpus, struct nics *out);
+bool network_read(const struct word_lists *lists, const char *cell, int64_t gpus, struct nics *out);
 /* The class of the network, a file in configs/fabrics: `given` if it is not blank, else by the words of `inter`; NULL:
  * not named. */
-const char *network_fabric(const char *given, const char *inter);
+const char *network_fabric(const struct word_lists *lists, const char *given, const char *inter);
 
 enum network_known {
 	NETWORK_NONE,    /* one host */

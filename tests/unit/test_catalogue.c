@@ -129,7 +129,9 @@ static const struct chip {
 	{"h200-nvl", 2048, 0},
 	{"gh200", 2048, 0},
 	{"gh200-120", 2048, 0},
+	{"gh200-144", 2048, 0},
 	{"h20", 0, 0},
+	{"h20-141", 0, 0},
 	{"b100", 0, 0},
 	{"b200", 0, 128},
 	{"b300", 0, 0},
@@ -359,6 +361,8 @@ static void test_known_errors(void)
 	CU_ASSERT_EQUAL(device("a100-sxm-40").mem_Bps, 1.555e12);
 	CU_ASSERT_EQUAL(device("h100-nvl").mem_Bps, 3.938e12);
 	CU_ASSERT_EQUAL(device("h100-96").mem_Bps, 2.4e12);
+	CU_ASSERT_EQUAL(device("gh200-144").mem_Bps, 4.9e12);
+	CU_ASSERT_EQUAL(device("h20-141").mem_Bps, 4.8e12);
 	CU_ASSERT_EQUAL(device("h100-96").mem_B, 97871ull << 20);
 	CU_ASSERT_EQUAL(device("rtx4090").power_W, 450);
 	CU_ASSERT_EQUAL(device("mi300x").sms, 304);
@@ -406,9 +410,11 @@ static void test_link_rates(void)
 		{"h100-nvl", "NVLink", 600e9},
 		{"h800-sxm", "NVLink", 400e9},
 		{"h20", "NVLink", 900e9},
+		{"h20-141", "NVLink", 900e9},
 		{"h200-sxm", "NVLink", 900e9},
 		{"gh200", "NVLink", 900e9},
 		{"gh200-120", "NVLink", 900e9},
+		{"gh200-144", "NVLink", 900e9},
 		{"b100", "NVLink", 1800e9},
 		{"b200", "NVLink", 1800e9},
 		{"b300", "NVLink", 1800e9},

@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/validate/validate.h"
+#include "cli/validate/lists.h"
+#include "topology/catalogue/system.h"
 
 /* Makes a table of one row. The caller frees it. */
 static struct csv table(const char *columns, const char *cells)
@@ -70,6 +71,13 @@ static void test_words(void)
 		{"dtype", "amp_bf16", "bf16", "-"},
 		{"attention", "PyTorch SDPA", "flash", "-"},
 		{"act_ckpt", "Full AC", "full", "-"},
+		{"attention", "flash_attention_2", "flash", "attention_kernel: fa2"},
+		{"attention", "FusedSDPA", "flash", "-"},
+		{"act_ckpt", "every other layer", "half", "-"},
+		{"act_ckpt", "block", "full", "-"},
+		{"dtype", "bf16 true", "bf16", "param_dtype: bf16\n  grad_dtype: bf16\n  reduce_dtype: bf16"},
+		{"sharding", "DeepSpeed Stage 3", "fsdp", "-"},
+		{"adapter", "QLoRA 4-bit", "QLoRA", "-"},
 	};
 	for (size_t i = 0; i < COUNT(cells); i++) {
 		struct meaning m;
@@ -103,7 +111,7 @@ static void test_unknown(void)
 {
 	static const char *const cells[][3] = {{"sharding", "zero++", "zero"}, {"dtype", "bf16+fp8", "bf16"},
 		{"dtype", "int8", "known: bf16"}, {"optimizer", "Shampoo", "known: adam"},
-		{"attention", "ring", "known: flash, flash1, flash2, flash3, masked SDPA, naive"},
+		{"attention", "ring", "known: flash, flash1, flash2, flash3, flash4, masked SDPA, naive"},
 		{"act_ckpt", "1/2", "known: none"}};
 	for (size_t i = 0; i < COUNT(cells); i++) {
 		struct meaning m;
@@ -160,6 +168,15 @@ static void test_gpus(void)
 		{"Gaudi2", "", "", "gpu:8 gaudi2"},
 		{"A6000", "", "PCIe", "gpu:8 rtx-a6000 pcie"},
 		{"RTX 4090", "PCIe 24GB", "PCIe4", "gpu:8 rtx4090 pcie"},
+		{"8xH100", "", "NVLink", "gpu:8 h100-sxm"},
+		{"H100 SXM x8", "", "", "gpu:8 h100-sxm"},
+		{"A100 80G", "", "NVLink", "gpu:8 a100-sxm-80"},
+		{"a100_80gb", "", "NVLink", "gpu:8 a100-sxm-80"},
+		{"H100 94 GB", "", "", "gpu:8 h100-nvl"},
+		{"H20 141 GB", "", "NVLink", "gpu:8 h20-141 nic"},
+		{"GH200 144 GB", "", "", "gpu:8 gh200-144"},
+		{"MI250X (1 GCD)", "", "", "gpu:8 mi250x-gcd"},
+		{"GB200", "NVL72", "", "gpu:8 gb200"},
 	};
 	for (size_t i = 0; i < COUNT(gpus); i++) {
 		char row[128];
@@ -175,6 +192,57 @@ static void test_gpus(void)
 		}
 		csv_free(&t);
 	}
+}
+
+/* A whole cell that names a machine gives its GPUs, NICs and network; what other cells say counts before it. */
+static void test_machines(void)
+{
+	static const char *const rows[][2] = {
+		/* gpu, gpu_variant, interconnect_inter, n_gpus, gpus_per_node; how the line is */
+		{"p4d.24xlarge,,,16,", "gpu:8 a100-sxm-40 nic:4x100Gb/s fabric:efa"},
+		{"2x p5.48xlarge,,,16,", "gpu:8 h100-sxm nic:32x100Gb/s fabric:efa"},
+		{"p5.48xlarge,,8x400Gbps IB,16,8", "gpu:8 h100-sxm nic:8x400Gb/s fabric:infiniband"},
+		{"A100,SXM 80GB,Selene,16,8", "gpu:8 a100-sxm-80 nic:8x200Gb/s fabric:infiniband"},
+		{"LUMI,,,16,", "gpu:8 mi250x-gcd mesh nic:4x200Gb/s fabric:slingshot"},
+		{"Leonardo,,,8,", "gpu:4 a100-sxm-64 mesh nic:4x100Gb/s fabric:infiniband"},
+		{"A100,DGX A100 40GB,,8,", "gpu:8 a100-sxm-40 nic"},
+		{"GB200 NVL72,,,64,", "gpu:64 gb200 nic"},
+		{"g5.48xlarge,,,8,", "gpu:8 a10g pcie nic"},
+	};
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		struct row_system s = {.line = ""};
+		struct error e = {0};
+		struct csv t = table("gpu,gpu_variant,interconnect_inter,n_gpus,gpus_per_node", rows[i][0]);
+		CU_ASSERT_EQUAL(system_words(&t, 0, &s, &e), ST_OK);
+		if (strncmp(s.line, rows[i][1], strlen(rows[i][1])) != 0) {
+			fprintf(stderr, "%s: %s %s\n", rows[i][0], s.line, e.text);
+			CU_FAIL("another machine");
+		}
+		csv_free(&t);
+	}
+}
+
+/* Every name of a machine leads to a system that the catalogue has. */
+static void test_machine_names(void)
+{
+	const struct word_lists *lists = NULL;
+	struct error e = {0};
+	CU_ASSERT_EQUAL_FATAL(word_lists_load(&lists, &e), ST_OK);
+	CU_ASSERT_TRUE(lists->machine.n > 100);
+	for (size_t i = 0; i < lists->machine.n; i++) {
+		static struct system_spec s;
+		const struct word *w = &lists->machine.at[i];
+		CU_ASSERT_PTR_EQUAL(word_of_cell(&lists->machine, w->name), w);
+		if (system_load(w->means.value, &s, &e)) {
+			fprintf(stderr, "%s: %s\n", w->name, e.text);
+			CU_FAIL("no system");
+		}
+	}
+	struct csv t = table("gpu,n_gpus", "ND H1OO v5,8");
+	struct row_system s;
+	CU_ASSERT_EQUAL(system_words(&t, 0, &s, &e), ST_INPUT);
+	CU_ASSERT_PTR_NOT_NULL(strstr(e.text, "nearest: ND H100 v5"));
+	csv_free(&t);
 }
 
 /* Tables of collectives: GPUs by their links, racks as one domain. */
@@ -203,4 +271,5 @@ static void test_collectives(void)
 }
 
 UNIT_MAIN("cells", {"words", test_words}, {"distributed", test_distributed}, {"unknown words", test_unknown},
-	{"gpus", test_gpus}, {"boards", test_boards}, {"collectives", test_collectives})
+	{"gpus", test_gpus}, {"boards", test_boards}, {"machines", test_machines},
+	{"names of machines", test_machine_names}, {"collectives", test_collectives})

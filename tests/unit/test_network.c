@@ -3,8 +3,17 @@
 
 #include <string.h>
 
+#include "cli/validate/lists.h"
 #include "cli/validate/validate.h"
 #include "topology/catalogue/network.h"
+
+static const struct word_lists *load(void)
+{
+	const struct word_lists *lists = NULL;
+	struct error e = {0};
+	CU_ASSERT_EQUAL_FATAL(word_lists_load(&lists, &e), ST_OK);
+	return lists;
+}
 
 /* Cells of tables for hosts of eight GPUs, and what they say; count 0: nothing. */
 static void test_forms(void)
@@ -55,10 +64,17 @@ static void test_forms(void)
 		{"2x 16 cores", 0, 0},
 		{"0 Gbps", 0, 0},
 		{"H100 80 GB", 0, 0},
+		{"8x400G NDR", 8, 400},
+		{"4x HDR100", 4, 100},
+		{"EFAv3 3200 Gbps", 8, 400},
+		{"Slingshot-11 4x200", 4, 200},
+		{"200GbE RoCEv2", 8, 25},
+		{"16x100G EFA", 16, 100},
 	};
+	const struct word_lists *lists = load();
 	for (size_t i = 0; i < COUNT(forms); i++) {
 		struct nics n;
-		const bool known = network_read(forms[i].cell, 8, &n);
+		const bool known = network_read(lists, forms[i].cell, 8, &n);
 		if (known != (forms[i].count > 0) || n.count != forms[i].count || n.rate_Gbps != forms[i].rate_Gbps) {
 			fprintf(stderr, "%s: %lld x %g\n", forms[i].cell, (long long)n.count, n.rate_Gbps);
 			CU_FAIL("read otherwise");
@@ -73,16 +89,18 @@ static void test_fabrics(void)
 		{"", "25Gbps/node TCP", "tcp"}, {"", "8x TCPXO 200Gbps/node", "tcpxo"},
 		{"", "4x TCPX 200Gbps/node", "tcpx"}, {"slingshot-polaris", "2x Slingshot", "slingshot-polaris"},
 		{"", "Infiniband HDR", "infiniband"}, {"", "8x400G RoCEv2", "roce"}, {"", "GPUDirect-TCPX", "tcpx"},
-		{"", "4x NDR200", "infiniband"}, {"", "2x dual-port HDR100 (400 Gbps aggregated)", "infiniband"}};
+		{"", "4x NDR200", "infiniband"}, {"", "2x dual-port HDR100 (400 Gbps aggregated)", "infiniband"},
+		{"", "EFAv3 3200 Gbps", "efa"}, {"", "Spectrum-X 8x400G", "roce"}};
+	const struct word_lists *lists = load();
 	for (size_t i = 0; i < COUNT(words); i++) {
-		const char *found = network_fabric(words[i][0], words[i][1]);
+		const char *found = network_fabric(lists, words[i][0], words[i][1]);
 		struct network_spec n;
 		CU_ASSERT_STRING_EQUAL(found, words[i][2]);
 		CU_ASSERT_EQUAL(network_load(found, &n, NULL), ST_OK);
 	}
-	CU_ASSERT_PTR_NULL(network_fabric("", "400Gbps/GPU"));
-	CU_ASSERT_PTR_NULL(network_fabric("", "Fibre"));
-	CU_ASSERT_PTR_NULL(network_fabric("", "8x400 NDRAM"));
+	CU_ASSERT_PTR_NULL(network_fabric(lists, "", "400Gbps/GPU"));
+	CU_ASSERT_PTR_NULL(network_fabric(lists, "", "Fibre"));
+	CU_ASSERT_PTR_NULL(network_fabric(lists, "", "8x400 NDRAM"));
 }
 
 UNIT_MAIN("network", {"counts times rates", test_forms}, {"fabrics", test_fabrics})

@@ -71,7 +71,8 @@ static bool append(char *to, size_t size, const char *before, const char *w, con
 
 static bool add_variant(char *to, size_t size, const char *w)
 {
-	bool ok = append(to, size, *to ? "" : " ", w, " ");
+	const bool short_size = is_size(w) && w[strlen(w) - 1] == 'g'; /* "80g" is 80gb */
+	bool ok = append(to, size, *to ? "" : " ", w, short_size ? "b " : " ");
 	if (ok && strncmp(w, "sxm", 3) == 0 && w[3])
 		ok = append(to, size, "", "sxm", " ");
 	return ok;
