@@ -63,7 +63,7 @@ The catalogue. (Figures and sources are tests/unit/test_catalogue.c's business: 
     rtx6000-ada*   NVIDIA RTX 6000 Ada Generation           364.2  728.5   91.1  48.0 GiB   960 GB/s    379      -   31.5    300  6800*   0.84
     rtx8000*       NVIDIA Quadro RTX 8000              fp16 130.5      -   16.3  45.0 GiB   672 GB/s    194     50  15.75    260      -      -
     t4*            NVIDIA T4                              fp16 65      -    8.1  15.0 GiB   320 GB/s    203      -  15.75     70      -   0.53
-    tpu-v3*        Google TPU v3                              123      -   3.84  29.8 GiB   900 GB/s    137      -      -    450      -      -
+    tpu-v3*        Google TPU v3                              123      -   3.84  29.8 GiB   900 GB/s    137    328      -    450      -      -
     tpu-v4*        Google TPU v4                              275      -   8.59  29.8 GiB  1.20 TB/s    229    300      -    192      -      -
     tpu-v5e*       Google TPU v5e                             197      -   6.16  14.9 GiB   819 GB/s    241    200      -      -      -      -
     tpu-v5p*       Google TPU v5p                             459    459   14.3  95.0 GiB  2.77 TB/s    166    600      -      -      -   4.20

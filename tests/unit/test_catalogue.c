@@ -426,6 +426,7 @@ static void test_link_rates(void)
 		{"mi355x", "xGMI", 1075.2e9},
 		{"gaudi2", "Ethernet", 525e9},
 		{"gaudi3", "Ethernet", 1050e9},
+		{"tpu-v3", "ICI", 656e9},
 		{"tpu-v5e", "ICI", 400e9},
 		{"tpu-v5p", "ICI", 1200e9},
 		{"trainium2", "NeuronLink", 1280e9},
