@@ -120,20 +120,53 @@ double operators_elements(const struct op *op)
 	}
 }
 
+static void add(struct accesses *sum, const struct stack *s, enum operator_kind k, double times)
+{
+	sum->operand += times * s->operators.of[k][s->autocast].operand;
+	sum->fp32 += times * s->operators.of[k][s->autocast].fp32;
+}
+
+static double accesses_B(const struct op *op, const struct accesses *a)
+{
+	return a->operand * dtype_bytes((enum dtype)op->dtype) + a->fp32 * dtype_bytes(DT_FP32);
+}
+
+static bool is_composed_gelu(const struct op *op, const struct stack *s)
+{
+	const bool gelu = op->mlp == MLP_GELU || op->mlp == MLP_GEGLU;
+	return s->composed_gelu && gelu && (op->kind == OP_ACT || op->kind == OP_GATE_ACT || op->kind == OP_ACT_GRAD);
+}
+
+/* Exchanges the kernel of an activation, or of its gradient, for those of a gelu that is written out. */
+static void compose_gelu(struct accesses *sum, const struct op *op, const struct stack *s)
+{
+	const bool grad = op->kind == OP_ACT_GRAD;
+	add(sum, s, grad ? OPERATOR_COMPOSED_GELU_GRAD : OPERATOR_COMPOSED_GELU, 1);
+	add(sum, s, grad ? OPERATOR_ACTIVATION_GRAD : OPERATOR_ACTIVATION, -1);
+}
+
+double operators_heads_B(const struct op *op, const struct stack *s)
+{
+	const struct op_attn *a = &op->attn;
+	const double rows = (double)a->batch * (double)(a->seq + op_keys(op));
+	return s->operators.counted ? rows * (double)a->heads * (double)a->head_dim *
+	                                      accesses_B(op, &s->operators.of[OPERATOR_HEADS][s->autocast])
+	                            : 0;
+}
+
 double operators_B(const struct op *op, const struct stack *s)
 {
 	const enum operator_kind k = s->operators.counted ? operator_of(op) : OPERATOR_NONE;
 	if (k == OPERATOR_NONE)
 		return -1;
 	struct accesses sum = s->operators.of[k][s->autocast];
+	if (is_composed_gelu(op, s))
+		compose_gelu(&sum, op, s);
 	const bool scores = op->kind == OP_ATTN_SOFTMAX || op->kind == OP_ATTN_SOFTMAX_GRAD;
 	const enum operator_kind further[] = {scores ? OPERATOR_SCALE : OPERATOR_NONE,
 		scores && op->flags & OP_CAUSAL ? OPERATOR_MASK : OPERATOR_NONE,
 		op->flags & OP_DX_ACCUMULATE ? OPERATOR_RESIDUAL : OPERATOR_NONE};
-	for (size_t i = 0; i < COUNT(further); i++) {
-		sum.operand += s->operators.of[further[i]][s->autocast].operand;
-		sum.fp32 += s->operators.of[further[i]][s->autocast].fp32;
-	}
-	return operators_elements(op) *
-	       (sum.operand * dtype_bytes((enum dtype)op->dtype) + sum.fp32 * dtype_bytes(DT_FP32));
+	for (size_t i = 0; i < COUNT(further); i++)
+		add(&sum, s, further[i], 1);
+	return operators_elements(op) * accesses_B(op, &sum);
 }

@@ -20,6 +20,9 @@
 	X(BIAS_GRAD, bias_grad) \
 	X(ACTIVATION, activation) \
 	X(ACTIVATION_GRAD, activation_grad) \
+	/* a gelu by the tanh form that a model writes out in operators; in place of the two before */ \
+	X(COMPOSED_GELU, composed_gelu) \
+	X(COMPOSED_GELU_GRAD, composed_gelu_grad) \
 	X(GATE, gate) /* the activation times the other half */ \
 	X(GATE_GRAD, gate_grad) \
 	X(ROTARY, rotary) \
@@ -34,7 +37,9 @@
 	X(SOFTMAX_FP16, softmax_fp16) \
 	X(SOFTMAX_FP16_GRAD, softmax_fp16_grad) \
 	X(SCALE, scale) /* of scores, and the same of their gradients; as the next */ \
-	X(MASK, mask)
+	X(MASK, mask) \
+	/* of what a batched product over heads reads or writes beside the scores */ \
+	X(HEADS, heads)
 
 #define OPERATOR_ID(id, name) OPERATOR_##id,
 enum operator_kind { OPERATOR_NONE, OPERATORS(OPERATOR_ID) OPERATOR_COUNT };
@@ -65,5 +70,8 @@ double operators_elements(const struct op *op);
 
 /* Returns the bytes that the kernels of an op move; below 0 where its kind, or its stack, is not counted. */
 double operators_B(const struct op *op, const struct stack *s);
+
+/* Returns the bytes of the kernels that put heads in order around a naive product; 0 where nobody counted them. */
+double operators_heads_B(const struct op *op, const struct stack *s);
 
 #endif

@@ -159,6 +159,7 @@ struct stack {
 	bool repeated_data;         /* the same of data.repeated_token */
 	bool autocast; /* no habit: config_resolve sets it where PyTorch's autocast casts fp32 weights for each product
 	                */
+	bool composed_gelu;       /* the same where each operator of model.composed_gelu is a kernel of its own */
 	bool softmax_masked_only; /* fused softmax over stored scores wants a causal model or a mask (apex's
 	                             FusedScaleMaskSoftmax) */
 	bool channels_first;      /* images lie channel by channel where train.memory_format is auto. Tensor Cores

@@ -269,10 +269,16 @@ static double copies_s(const struct op *op, const struct rates *r, const struct 
 	return passes * 2 * op_gradient_elements(op) * dtype_bytes((enum dtype)op->out_dtype) / r->memory_Bps;
 }
 
+/* Returns the time of the kernels that put heads in order before and after a naive product. */
+static double heads_s(const struct op *op, const struct rates *r, const struct stack *s)
+{
+	return op_is_naive_product(op) ? operators_heads_B(op, s) / r->memory_Bps : 0;
+}
+
 double gpu_op_s(const struct op *op, const struct rates *r, const struct stack *s, enum bound *bound)
 {
 	double compute = compute_s(op, r, s), memory = memory_s(op, r, s);
 	double work = fmax(compute, memory), kernel_s = r->parameters->gpu.kernel_s;
 	*bound = kernel_s > work ? BOUND_LATENCY : compute > memory ? BOUND_COMPUTE : BOUND_MEMORY;
-	return kernel_s + work + copies_s(op, r, s);
+	return kernel_s + work + copies_s(op, r, s) + heads_s(op, r, s);
 }

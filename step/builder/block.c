@@ -38,6 +38,23 @@ struct mlp_layers mlp_dense(const struct builder *b)
 
 bool build_keeps(const struct builder *b) { return b->recomputing || !build_recomputes(b, b->layer); }
 
+/* Returns the bytes an element that a gelu keeps beside its input and its result where it is written out: half of x,
+ * tanh and 1 + tanh, and under autocast x in fp32, as they are, too (PyTorch, tools/autograd/derivatives.yaml: mul,
+ * tanh, pow). */
+static double kept_gelu_B(const struct builder *b)
+{
+	const double act_B = dtype_bytes(b->act), fp32_B = dtype_bytes(DT_FP32);
+	if (!b->c->stack.composed_gelu || (b->m->mlp != MLP_GELU && b->m->mlp != MLP_GEGLU))
+		return 0;
+	return b->c->stack.autocast ? act_B + 3 * fp32_B : 3 * act_B;
+}
+
+static void keep_inside(struct builder *b, struct mlp_acts *a, int64_t elements, double element_B, bool again)
+{
+	if (element_B > 0 && build_keeps(b) && (b->recomputing || !again))
+		a->kept_gate = build_hold(b, COMP_ACTIVATIONS, (double)elements * element_B, "gate");
+}
+
 void build_activation(struct builder *b, int64_t rows, int64_t ffn, struct mlp_acts *a, bool again)
 {
 	a->g = build_act(b, rows, ffn);
@@ -48,14 +65,13 @@ void build_activation(struct builder *b, int64_t rows, int64_t ffn, struct mlp_a
 	}
 	if (!gated(b) || b->c->train.fused) {
 		build_on(b, build_matrix(b, OP_ACT, "act", rows, ffn), a->h, a->g);
+		keep_inside(b, a, rows * ffn, kept_gelu_B(b), again);
 		return;
 	}
 	int32_t half = build_act(b, rows, ffn);
 	build_on(b, build_matrix(b, OP_GATE_ACT, "act", rows, ffn), a->h, half);
 	build_on(b, build_matrix(b, OP_GATE_MUL, "act", rows, ffn), a->h, half, a->g);
-	if (build_keeps(b) && (b->recomputing || !again))
-		a->kept_gate = build_hold(b, COMP_ACTIVATIONS, (double)(rows * ffn) * b->c->stack.memory.gate_B,
-			"gate");
+	keep_inside(b, a, rows * ffn, b->c->stack.memory.gate_B + kept_gelu_B(b), again);
 }
 
 int32_t mlp_forward(struct builder *b, const struct mlp_layers *s, struct mlp_acts *a, int32_t normed, bool project)

@@ -69,16 +69,17 @@ bool hf_bool(struct hf_reader *r, const char *key, bool missing)
 static const struct activation {
 	const char *name;
 	enum mlp plain, gated; /* MLP_COUNT: there is none */
+	bool composed;         /* written out in operators (transformers, activations.py: NewGELUActivation, ...) */
 } activations[] = {
-	{"gelu", MLP_GELU, MLP_GEGLU},
-	{"gelu_new", MLP_GELU, MLP_GEGLU},
-	{"gelu_fast", MLP_GELU, MLP_GEGLU},
-	{"gelu_pytorch_tanh", MLP_GELU, MLP_GEGLU},
-	{"quick_gelu", MLP_GELU, MLP_COUNT},
-	{"relu", MLP_RELU, MLP_COUNT},
-	{"relu2", MLP_SQUARED_RELU, MLP_COUNT},
-	{"silu", MLP_COUNT, MLP_SWIGLU},
-	{"swish", MLP_COUNT, MLP_SWIGLU},
+	{"gelu", MLP_GELU, MLP_GEGLU, false},
+	{"gelu_new", MLP_GELU, MLP_GEGLU, true},
+	{"gelu_fast", MLP_GELU, MLP_GEGLU, true},
+	{"gelu_pytorch_tanh", MLP_GELU, MLP_GEGLU, false},
+	{"quick_gelu", MLP_GELU, MLP_COUNT, false},
+	{"relu", MLP_RELU, MLP_COUNT, false},
+	{"relu2", MLP_SQUARED_RELU, MLP_COUNT, false},
+	{"silu", MLP_COUNT, MLP_SWIGLU, false},
+	{"swish", MLP_COUNT, MLP_SWIGLU, false},
 };
 
 enum mlp hf_activation(struct hf_reader *r, const char *key, const char *missing, bool gated)
@@ -87,8 +88,10 @@ enum mlp hf_activation(struct hf_reader *r, const char *key, const char *missing
 	const char *name = v ? json_string_value(v) : missing;
 	for (size_t i = 0; name && i < COUNT(activations); i++) {
 		enum mlp m = gated ? activations[i].gated : activations[i].plain;
-		if (strcmp(activations[i].name, name) == 0 && m != MLP_COUNT)
+		if (strcmp(activations[i].name, name) == 0 && m != MLP_COUNT) {
+			r->out->model.composed_gelu = activations[i].composed;
 			return m;
+		}
 	}
 	hf_fail(r, key, gated ? "expected silu or a gelu" : "expected a gelu, relu or relu2");
 	return MLP_GELU;

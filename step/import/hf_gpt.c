@@ -96,6 +96,7 @@ void hf_type_bloom(struct hf_reader *r, struct model *m)
 	hf_read_positions(r, m, "seq_length", 2048);
 	m->position = POS_ALIBI;
 	m->mlp = MLP_GELU;
+	m->composed_gelu = true; /* modeling_bloom.py, bloom_gelu_forward */
 	m->norm = NORM_LAYERNORM;
 	hf_set_bias(m, true, true);
 	m->embedding_norm = m->tied_embeddings = true;
@@ -190,6 +191,7 @@ void hf_type_openai_gpt(struct hf_reader *r, struct model *m)
 	m->max_positions = m->seq_len = r->out->longest_seq = hf_int(r, "n_positions", KEY_model_seq_len, 512);
 	m->vocab = hf_int(r, "vocab_size", KEY_model_vocab, 40478);
 	m->mlp = hf_activation(r, "afn", "gelu", false);
+	m->composed_gelu = m->mlp == MLP_GELU; /* modeling_openai.py, ACT_FNS: "gelu" is gelu_new */
 	hf_set_bias(m, true, true);
 	m->post_norm = true;
 	m->final_norm = false;

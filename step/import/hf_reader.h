@@ -27,7 +27,7 @@ int64_t hf_int(struct hf_reader *r, const char *key, enum key_id range, int64_t 
 /* Returns a whole number that may be written as 50.0; 0 where it is missing. */
 int64_t hf_whole(struct hf_reader *r, const char *key, enum key_id range);
 bool hf_bool(struct hf_reader *r, const char *key, bool missing);
-/* Returns the MLP of an activation by its name, gated or not. */
+/* Returns the MLP of an activation by its name, gated or not, and sets the model's composed_gelu. */
 enum mlp hf_activation(struct hf_reader *r, const char *key, const char *missing, bool gated);
 
 /* Reads the rest from an object inside the file, where that is there: "text_config", "attn_config". */

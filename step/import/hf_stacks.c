@@ -27,6 +27,7 @@ static void read_projection(struct hf_reader *r, struct model *m)
 		m->mlp = strcmp(name, "gated-gelu") == 0 ? MLP_GEGLU : MLP_SWIGLU;
 	else
 		hf_fail(r, "feed_forward_proj", "expected relu, gated-gelu or gated-silu");
+	m->composed_gelu = m->mlp == MLP_GEGLU; /* configuration_t5.py: dense_act_fn is gelu_new */
 }
 
 /* T5, its versions 1.1 and FLAN, and mT5. */
@@ -45,6 +46,7 @@ static void read_t5(struct hf_reader *r, struct model *m, bool gated, int64_t vo
 	m->position = POS_RELATIVE;
 	m->norm = NORM_RMSNORM;
 	m->mlp = MLP_GEGLU;
+	m->composed_gelu = true;
 	if (!gated || hf_get(r, "feed_forward_proj"))
 		read_projection(r, m);
 	m->tied_embeddings = hf_bool(r, "tie_word_embeddings", !gated);

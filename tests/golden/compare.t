@@ -179,12 +179,12 @@ Where nothing fits: what is missing, and the last places.
 A price that nobody knows: ranked by time.
 
     $ COLUMNS=999 stepsim compare $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --systems 'dgx-h100,gpu:8 h20' --gpus 8 --fixed-plan | grep -E '^(Ranked|[1-9-] |  (fastest|cheapest)|    .*not known)'
-    1  dgx-h100      8     18.5 s      16.4 s to 21.7 s    56.8 k  43.8 %  28.6 GiB  51.0 GiB   130 ms  dp 8 fsdp mb 2 full prefetch 1
-    2  gpu:8 h20     8   1.30 min  1.07 min to 1.66 min    13.5 k  69.5 %  28.6 GiB  67.0 GiB   131 ms  dp 8 fsdp mb 2 full prefetch 1
+    1  dgx-h100      8     18.5 s       16.4 s to 21.7 s    56.8 k  43.8 %  28.6 GiB  51.0 GiB   130 ms  dp 8 fsdp mb 2 full prefetch 1
+    2  gpu:8 h20     8   1.12 min  0.928 min to 1.44 min    15.6 k  80.5 %  28.6 GiB  67.0 GiB   131 ms  dp 8 fsdp mb 2 full prefetch 1
     1  dgx-h100       1    10.2 kW  204 days  78.9 MWh  $ 269 k  $ 51.0 k *           $ 269       $ 51.0 *
-    2  gpu:8 h20      1  3.20 kW +  858 days   104 MWh        -           -               -              -
+    2  gpu:8 h20      1  3.20 kW +  742 days  90.0 MWh        -           -               -              -
     Ranked by time (what owning gpu:8 h20 costs is not known; what renting gpu:8 h20 costs is not known).
-      fastest:               dgx-h100, 4.21 times ahead of gpu:8 h20: their 90 % intervals are apart
+      fastest:               dgx-h100, 3.64 times ahead of gpu:8 h20: their 90 % intervals are apart
       cheapest when rented:  what renting gpu:8 h20 costs is not known
       cheapest when owned:   what owning gpu:8 h20 costs is not known
         power  400 W a GPU: configs/gpus/h20.yaml; what the host itself draws is not known

@@ -192,6 +192,53 @@ static void test_operators(void)
 	*s = stack_default();
 }
 
+/* A gelu that is written out has its own kernels' bytes in place of the activation's, also behind a gate's two
+ * products; a relu keeps its one kernel. */
+static void test_composed_gelu(void)
+{
+	mesh(1, 1);
+	struct machine m = gpu();
+	struct stack *s = &program.config.stack;
+	const double element = 65536 * 4096.0 / 1.8e12;
+	struct op act = {.kind = OP_ACT, .dtype = DT_BF16, .out_dtype = DT_BF16, .matrix = {65536, 4096}}, grad = act;
+	grad.kind = OP_ACT_GRAD;
+	act.mlp = grad.mlp = MLP_GELU;
+	s->operators.counted = true;
+	s->operators.of[OPERATOR_ACTIVATION][true] = (struct accesses){2, 0};
+	s->operators.of[OPERATOR_ACTIVATION_GRAD][true] = (struct accesses){3, 0};
+	s->operators.of[OPERATOR_COMPOSED_GELU][true] = (struct accesses){6, 16};
+	s->operators.of[OPERATOR_COMPOSED_GELU_GRAD][true] = (struct accesses){13, 23};
+	s->operators.of[OPERATOR_GATE_GRAD][true] = (struct accesses){9, 0};
+	s->autocast = true;
+	NEAR(cost(&m, act).alone_s, KERNEL_S + 4 * element);
+	s->composed_gelu = true;
+	NEAR(cost(&m, act).alone_s, KERNEL_S + (12 + 64) * element);
+	NEAR(cost(&m, grad).alone_s, KERNEL_S + (26 + 92) * element);
+	grad.mlp = MLP_GEGLU;
+	NEAR(cost(&m, grad).alone_s, KERNEL_S + (26 + 92 + 12) * element);
+	act.mlp = MLP_RELU;
+	NEAR(cost(&m, act).alone_s, KERNEL_S + 4 * element);
+	*s = stack_default();
+}
+
+/* Heads are put in order around a batched product: 1,024 queries and 2,048 keys of 16 heads, read and written once. */
+static void test_ordered_heads(void)
+{
+	mesh(1, 1);
+	struct machine m = gpu();
+	struct stack *s = &program.config.stack;
+	struct op scores = {.kind = OP_ATTN_SCORES,
+		.dtype = DT_BF16,
+		.out_dtype = DT_BF16,
+		.attn = {8, 16, 16, 1024, 64}};
+	scores.attn.keys = 2048;
+	const double before_s = cost(&m, scores).alone_s;
+	s->operators.counted = true;
+	s->operators.of[OPERATOR_HEADS][false] = (struct accesses){2, 0};
+	NEAR(cost(&m, scores).alone_s, before_s + 4 * 8 * (1024.0 + 2048) * 16 * 64 / 1.8e12);
+	*s = stack_default();
+}
+
 /* Images of 112 x 112 and 56 x 56 pixels, 256 channels of 2 bytes, read and written once more each, but not in fp32. */
 static void test_memory_format(void)
 {
@@ -539,6 +586,7 @@ static void test_gpu_profile(void)
 UNIT_MAIN("cost", {"grouped products", test_grouped_products}, {"rows on their way to experts", test_routed_rows},
 	{"roofline", test_roofline}, {"attention under a mask", test_masked_attention},
 	{"attention of the fourth generation", test_fourth_attention}, {"counted operators", test_operators},
+	{"composed gelu", test_composed_gelu}, {"ordered heads", test_ordered_heads},
 	{"images by channels", test_memory_format}, {"shapes of products", test_shapes_of_products},
 	{"a share of one format", test_share_of_a_format}, {"attention in fp8", test_attention_in_8_bits},
 	{"frozen weights in fp8", test_turned_weights},

@@ -79,6 +79,8 @@ static void test_fields(void)
 	CU_ASSERT_EQUAL(model_parameters(&m), 124439808);
 	CU_ASSERT_EQUAL(m.max_positions, 1024);
 	CU_ASSERT_EQUAL(m.mlp, MLP_GELU);
+	CU_ASSERT_TRUE(m.composed_gelu); /* gelu_new */
+	CU_ASSERT_FALSE(read_ok("{\"model_type\": \"gpt2\", \"activation_function\": \"gelu\"}").composed_gelu);
 	CU_ASSERT_STRING_EQUAL(m.name, "gpt2");
 	m = read_ok("{\"model_type\": \"mt5\"}");
 	CU_ASSERT_EQUAL(m.layers, 16);

@@ -122,6 +122,25 @@ static void test_family(void)
 	CU_ASSERT_EQUAL(c.stack.operators.of[OPERATOR_LAYER_NORM][false].operand, 2);
 }
 
+/* A gelu is written out in kernels where nothing fuses them. */
+static void test_composed_gelu(void)
+{
+	static const struct {
+		const char *model, *stack;
+		bool composed;
+	} cases[] = {{"preset: gpt2-124m", "pytorch-ddp-eager", true},
+		{"preset: bert-large", "pytorch-ddp-eager", false}, {"preset: gpt2-124m", "pytorch-ddp", false},
+		{"preset: gpt2-124m", "composer-fsdp", false}};
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		char text[128];
+		struct config c;
+		snprintf(text, sizeof text, "model: {%s}\ntrain: {stack: %s}\n", cases[i].model, cases[i].stack);
+		CU_ASSERT_EQUAL_FATAL(config_parse(text, strlen(text), "c.yaml", NULL, 0, &c, &error), ST_OK);
+		CU_ASSERT_EQUAL_FATAL(config_resolve(&c, 1, &error), ST_OK);
+		CU_ASSERT_EQUAL(c.stack.composed_gelu, cases[i].composed);
+	}
+}
+
 /* Compiled and eager PyTorch differ in what crosses memory; plain Megatron-LM hides none of tensor parallelism,
  * NVIDIA's recipes do. */
 static void test_pairs(void)
@@ -162,4 +181,5 @@ static void test_attention_kernel(void)
 }
 
 UNIT_MAIN("stack", {"numbers and habits", test_read}, {"what is wrong", test_wrong}, {"family", test_family},
-	{"eager and compiled, plain and tuned", test_pairs}, {"the flash kernel of a config", test_attention_kernel})
+	{"composed gelu", test_composed_gelu}, {"eager and compiled, plain and tuned", test_pairs},
+	{"the flash kernel of a config", test_attention_kernel})

@@ -78,7 +78,7 @@ static const struct catalogue_key keys[] = {
 	TEXT("memory.type", true, d.memory_type),
 	BYTES("memory.capacity", true, 1e8, 1e15, d.mem_B),
 	NUMBER("memory.bandwidth", true, UNIT_BYTE_PER_S, 1e9, 1e17, d.mem_Bps),
-	NUMBER("reached.gemm_share", true, UNIT_NONE, 0.01, 1, d.gemm_share),
+	NUMBER("reached.gemm_share", true, UNIT_NONE, 0.01, 1.5, d.gemm_share),
 	NUMBER("reached.repeated_data", false, UNIT_NONE, 1, 2, d.repeated_data),
 	NUMBER("reached.step_sources", false, UNIT_NONE, 0, 100, d.step_sources),
 	FORMAT("fp32", DT_FP32),
