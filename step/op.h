@@ -135,6 +135,8 @@ enum op_flag {
 	OP_ENDS = 1 << 13,       /* a collective along DIM_PP of its first and last coordinate alone */
 	OP_STATES_8 = 1 << 14,   /* the optimizer's moments in 8 bits (struct states_8) */
 	OP_PAGEABLE = 1 << 15,   /* a copy from memory that is not pinned */
+	/* of a collective between tensor ranks: products do not hide it, whatever parallel.tensor_overlap */
+	OP_WHOLE = OP_DX_ACCUMULATE,
 };
 
 enum collective {

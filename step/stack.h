@@ -34,14 +34,15 @@ const char *attention_kernel_name(enum attention_kernel k); /* "fa1", ... */
  *               stacks' fits of elementwise_passes have seen it
  *   tensorwise  the largest value at hand (TE: Float8CurrentScaling; torchao: tensorwise): it is looked for first
  *   rowwise     a scale for each row, or column, that a product sums over (torchao, float8_linear.py): the copies have
- *               scales of their own, so each is made from the operand
+ *               scales of their own, so each is made from the operand: by rows in one kernel, by columns in two, as the
+ *               largest values of columns are known only at the end
  *   blockwise   1 x 128 of activations, 128 x 128 of weights (DeepSeek-AI 2024, arXiv:2412.19437, section 3.3; TE:
  *               Float8BlockScaling): a block's largest value is found as it is copied, both ways in one pass
  */
 #define FP8_RECIPES(X) \
 	X(DELAYED, "delayed", 1, 1) \
 	X(TENSORWISE, "tensorwise", 2, 2) \
-	X(ROWWISE, "rowwise", 2, 2) \
+	X(ROWWISE, "rowwise", 3, 2) \
 	X(BLOCKWISE, "blockwise", 1, 2)
 #define FP8_RECIPE_ID(id, ...) FP8_##id,
 enum fp8_recipe { FP8_AUTO /* the stack's */, FP8_RECIPES(FP8_RECIPE_ID) FP8_RECIPE_COUNT };
@@ -209,6 +210,10 @@ struct stack {
 	bool biases_apart;  /* kernels of their own add experts' biases, expert by expert, and clamp before their
 	                       activation (model.expert_bias), unless the step is a CUDA graph: it cannot wait for the
 	                       host thread's list of rows (TEGroupedMLP._apply_bias) */
+	bool dtensor;       /* tensor ranks exchange rows as PyTorch's DTensor does: rows are copied behind a gather and
+	                       before a scatter (sim/price/cost.c, rows_copied_s), what products read is kept for the
+	                       gradients of weights, and fp8 rows with a scale a tensor are cast before they are
+	                       gathered (torchao/float8/float8_tensor_parallel.py) */
 	bool one_queue; /* tensor and context ranks, before Blackwell, without FSDP and experts: all kernels of a GPU
 	                   stand in one queue, each begun before the next (CUDA_DEVICE_MAX_CONNECTIONS=1) */
 };

@@ -374,11 +374,20 @@ static double exposed_beside_tiles(const struct config *c)
 	return c->stack.tensor_exposed > 0 ? c->stack.tensor_exposed : 1 / (double)c->parallel.tensor;
 }
 
+/* True where an exchange of rows stays whole: a sum of products (OP_WHOLE), and with DTensor gathers before products of
+ * fp8 with a scale a row, which Inductor does not match (pytorch/pytorch issue 149990). */
+static bool stays_whole(const struct config *c, const struct op *op)
+{
+	const bool by_rows = op->coll == COLL_ALL_GATHER && c->train.dtype == DT_FP8 &&
+	                     stack_recipe(&c->stack) == FP8_ROWWISE;
+	return op->flags & OP_WHOLE || (c->stack.dtensor && by_rows);
+}
+
 /* True where products surround a collective. Sums of the loss and of replicated parameters' gradients have none. */
 static bool lies_beside_products(const struct program *p, const struct op *op, const struct rates *r)
 {
 	return cost_hides_tensor(p, r) && op->group == DIM_TP && op->lane == LANE_MODEL_COMM &&
-	       (op->coll == COLL_ALL_GATHER || op->coll == COLL_REDUCE_SCATTER);
+	       (op->coll == COLL_ALL_GATHER || op->coll == COLL_REDUCE_SCATTER) && !stays_whole(&p->config, op);
 }
 
 /* Returns what such a collective of so many bytes takes longer than NCCL's: its pieces go to the next rank alone
@@ -403,6 +412,29 @@ static double copies_back_s(const struct op *op, const struct rates *r, int64_t 
 	return slices > 0 ? fmax(slices * r->launch_s,
 				    2 * (double)op->collective.elements * dtype_bytes(op->dtype) / r->memory_Bps)
 	                  : 0;
+}
+
+/* Returns the time of the kernels around an exchange of rows between tensor ranks with PyTorch's DTensor. Rows of the
+ * same sequence lie side by side, but ranks' rows come one rank behind the other. They are put in order behind a
+ * gather, where one sequence needs nothing, and before a scatter (torch/distributed/_functional_collectives.py,
+ * all_gather_tensor and reduce_scatter_tensor: torch.cat of chunks; torch/_utils.py, _maybe_view_chunk_cat). In fp8
+ * both products of a backward pass want the sum's axis innermost, so gathered rows are transposed, too
+ * (torchao/float8/float8_ops.py, preprocess_addmm). Asynchronous tensor parallelism copies piece by piece, but adds all
+ * ranks' pieces in a kernel behind a scatter (torch/distributed/_symmetric_memory, _fused_matmul_reduce_scatter_impl).
+ */
+static double rows_copied_s(const struct program *p, const struct op *op, const struct rates *r, int64_t size,
+	bool hidden)
+{
+	const bool gathers = op->coll == COLL_ALL_GATHER, one_sequence = p->config.train.micro_batch == 1;
+	const double bytes = (double)op->collective.elements * dtype_bytes(op->dtype);
+	if (!p->config.stack.dtensor || op->group != DIM_TP || op->lane != LANE_MODEL_COMM || r->is_host ||
+		r->measured || (!gathers && op->coll != COLL_REDUCE_SCATTER))
+		return 0;
+	const double transposed = gathers && op->dtype == DT_FP8 ? 2 : 0,
+		     copied = hidden                    ? (gathers ? 0 : 1 + 1 / (double)size)
+	                      : gathers && one_sequence ? 0
+	                                                : 2;
+	return (copied + transposed) * bytes / r->memory_Bps;
 }
 
 /* Returns over how many tensor ranks a message is scattered (D. Narayanan et al. 2021, arXiv:2104.04473, section 4.1):
@@ -452,7 +484,7 @@ static enum status cost_collective(const struct program *p, const struct op *ask
 	const bool hidden = lies_beside_products(p, op, r) && !price.measured;
 	if (hidden)
 		price.time_s += next_rank_s(r, size, stride, bytes);
-	out->alone_s = price.time_s + copies_back_s(op, r, size);
+	out->alone_s = price.time_s + copies_back_s(op, r, size) + rows_copied_s(p, op, r, size, hidden);
 	if (hidden)
 		out->tile_overlap_s = price.time_s * (1 - exposed_beside_tiles(&p->config));
 	if (!isfinite(out->alone_s) || !(out->alone_s > 0))

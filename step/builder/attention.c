@@ -137,7 +137,7 @@ int32_t attention_forward(struct builder *b, struct acts *a, int32_t normed, boo
 		a->qkv = latent_forward(b, a, normed);
 	} else {
 		const struct linear gate = linear_attention_gate(b);
-		int32_t full = tp_gather(b, normed, "attention input");
+		int32_t full = tp_gather_input(b, normed, "attention input");
 		a->qkv = build_linear(b, &qkv, full);
 		a->gate = b->m->attention_gate ? build_linear(b, &gate, full) : NONE;
 	}

@@ -26,11 +26,19 @@ int32_t build_activation_grad(struct builder *b, int64_t rows, int64_t ffn, stru
 	return dh;
 }
 
-/* The reduction of the one gradient hides behind the other, that of the weights. */
+/* The reduction of the one gradient hides behind the other, that of the weights. With DTensor it does not: autograd
+ * makes both in one node, and reduces the input's when the nodes of all products that read it are through
+ * (tools/autograd/derivatives.yaml, mm; torch/distributed/tensor/parallel/style.py, PrepareModuleInput). */
 int32_t columns_backward(struct builder *b, const struct linear *l, int32_t dy, int32_t x, const char *input,
 	const char *grad)
 {
-	int32_t full_x = tp_gather(b, x, input), full = build_linear_grad(b, l, dy), dx = tp_reduce(b, full, grad);
+	int32_t full_x = tp_gather_input(b, x, input), full = build_linear_grad(b, l, dy);
+	const bool gated = b->m->mlp == MLP_SWIGLU || b->m->mlp == MLP_GEGLU;
+	if (b->c->stack.dtensor) {
+		build_weight_grad(b, l, dy, full_x);
+		return tp_reduce_grad(b, full, l->w == PARAM_QKV_W ? 3 : gated ? 2 : 1, grad);
+	}
+	int32_t dx = tp_reduce(b, full, grad);
 	build_weight_grad(b, l, dy, full_x);
 	return dx;
 }
@@ -142,13 +150,14 @@ static int32_t attention_gate_grad(struct builder *b, const struct acts *a, int3
 static int32_t gated_columns_backward(struct builder *b, const struct acts *a, int32_t dqkv, int32_t dgate)
 {
 	const struct linear qkv = linear_qkv(b), gate = linear_attention_gate(b);
-	int32_t full_x = tp_gather(b, a->n1, "attention input");
+	int32_t full_x = tp_gather_input(b, a->n1, "attention input");
 	int32_t dx = build_linear_grad(b, &qkv, dqkv), by_gate = build_linear_grad(b, &gate, dgate);
 	build_on(b, build_matrix(b, OP_ADD, "attention gate grad", b->tokens, b->m->hidden), dx, by_gate, NONE, dx);
-	dx = tp_reduce(b, dx, "attention input grad");
+	if (!b->c->stack.dtensor)
+		dx = tp_reduce(b, dx, "attention input grad");
 	build_weight_grad(b, &qkv, dqkv, full_x);
 	build_weight_grad(b, &gate, dgate, full_x);
-	return dx;
+	return b->c->stack.dtensor ? tp_reduce_grad(b, dx, 4, "attention input grad") : dx;
 }
 
 /* Returns the gradient of attention's normed input rows, given that of its output rows. */

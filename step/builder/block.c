@@ -76,7 +76,7 @@ void build_activation(struct builder *b, int64_t rows, int64_t ffn, struct mlp_a
 
 int32_t mlp_forward(struct builder *b, const struct mlp_layers *s, struct mlp_acts *a, int32_t normed, bool project)
 {
-	a->h = build_linear(b, &s->fc1, tp_gather(b, normed, "mlp input"));
+	a->h = build_linear(b, &s->fc1, tp_gather_input(b, normed, "mlp input"));
 	build_activation(b, b->tokens, s->fc2.in, a, s->again);
 	return project ? build_linear(b, &s->fc2, a->g) : NONE;
 }
@@ -247,6 +247,12 @@ static int32_t attention_rows(struct builder *b, struct acts *a)
 	return b->sequence_parallel ? save_buffer(b, SAVED_PROJ_ROWS, full) : full;
 }
 
+static void forget_gathered(struct acts *a)
+{
+	for (int i = 0; i < GATHERED_INPUTS; i++)
+		a->gathered[i] = (struct gathered){NONE, NONE};
+}
+
 static int32_t forward(struct builder *b, int32_t x_in, struct acts *a)
 {
 	const bool crosses = model_layer_kind(b->m, b->layer) == LAYER_CROSS;
@@ -254,6 +260,7 @@ static int32_t forward(struct builder *b, int32_t x_in, struct acts *a)
 		return conv_block_forward(b, x_in, a);
 	a->x_in = x_in;
 	b->acts_now = a;
+	forget_gathered(a);
 	a->kept_scores = a->cross.kept_scores = NONE;
 	a->kept_masks = build_keeps(b) && !b->m->layer_pattern[0]
 	                        ? build_hold(b, COMP_ACTIVATIONS,
@@ -320,6 +327,7 @@ static void forget(const struct builder *b, struct acts *a)
 		a->qkv = NONE;
 	cross_forget(b, &a->cross);
 	forget_mlp(b, a);
+	forget_gathered(a);
 }
 
 /* Keeps the input of an activation in fp8 (Megatron-Core's activation_func_fp8_input_store). */

@@ -257,8 +257,13 @@ int32_t build_latent_norm_grad(struct builder *b, const char *what, int32_t dy, 
 /* Tensor parallelism around a pair of matrix products. tp_gather returns the full rows that the column-parallel product
  * reads. tp_reduce returns the completed rows of the row-parallel product. Rows have `hidden` columns, or `cols`. */
 int32_t tp_gather(struct builder *b, int32_t rows, const char *what);
+/* As tp_gather, of a block's input, which its backward pass asks for again. */
+int32_t tp_gather_input(struct builder *b, int32_t rows, const char *what);
 int32_t tp_gather_cols(struct builder *b, int32_t rows, int64_t cols, const char *what);
 int32_t tp_reduce(struct builder *b, int32_t full, const char *what);
+/* As tp_reduce, of the gradient of the input of so many products as PyTorch has modules. Inductor cuts pieces from the
+ * exchange of a single product alone (torch/_inductor/fx_passes/micro_pipeline_tp.py, _find_producer_matmul). */
+int32_t tp_reduce_grad(struct builder *b, int32_t full, int products, const char *what);
 int32_t tp_reduce_cols(struct builder *b, int32_t full, int64_t cols, const char *what);
 
 #endif

@@ -5,7 +5,7 @@
  * by rows, and an all-reduce completes the rows after each pair. Sequence parallelism follows Korthikanti et al. 2022
  * (section 4.2): between the pairs each rank has T/t of the token rows. An all-gather before a pair and a
  * reduce-scatter after it replace the all-reduce. The backward pass gathers the pair's input again instead of keeping
- * all of it.
+ * all of it; PyTorch's DTensor keeps it (struct stack, dtensor).
  */
 #include "step/builder/blocks.h"
 
@@ -279,20 +279,62 @@ int32_t build_latent_norm_grad(struct builder *b, const char *what, int32_t dy, 
 	return norm_grad_cols(b, what, dy, x, cols, width, stats, w, NO_PARAM, NONE);
 }
 
+/* Lets the next exchange of tensor ranks wait for the kernels that the host thread has issued to compute: the stream
+ * of NCCL waits for the current one (torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp, syncStream). */
+static void after_compute(struct builder *b)
+{
+	if (b->c->stack.dtensor)
+		build_after(b, LANE_MODEL_COMM, build_last(b, LANE_COMPUTE));
+}
+
 int32_t tp_gather_cols(struct builder *b, int32_t rows, int64_t cols, const char *what)
 {
 	if (!b->sequence_parallel)
 		return rows;
+	after_compute(b);
 	return build_exchange(b, COLL_ALL_GATHER, DIM_TP, rows, b->tokens, cols, what);
+}
+
+/* Adapters read the rows in 16 bits. */
+static bool gathers_narrow_rows(const struct builder *b)
+{
+	return b->c->stack.dtensor && narrow_here(b) && b->c->train.dtype == DT_FP8 && b->m->lora_rank == 0 &&
+	       stack_recipe(&b->c->stack) == FP8_TENSORWISE;
 }
 
 int32_t tp_gather(struct builder *b, int32_t rows, const char *what)
 {
-	return tp_gather_cols(b, rows, b->m->hidden, what);
+	if (!b->sequence_parallel || !gathers_narrow_rows(b))
+		return tp_gather_cols(b, rows, b->m->hidden, what);
+	const int64_t mine = b->rows * b->m->hidden, all = b->tokens * b->m->hidden;
+	int32_t part = build_buffer(b, COMP_ACTIVATIONS, DT_FP8, mine, false),
+		full = build_buffer(b, COMP_ACTIVATIONS, DT_FP8, all, false);
+	build_cast(b, view_of(rows), b->act, view_of(part), DT_FP8, mine, "narrow copy");
+	after_compute(b);
+	build_on(b, build_collective(b, COLL_ALL_GATHER, DIM_TP, LANE_MODEL_COMM, DT_FP8, all, what, NONE), part, full);
+	narrow_is_own(b, view_of(full));
+	return full;
+}
+
+int32_t tp_gather_input(struct builder *b, int32_t rows, const char *what)
+{
+	struct gathered *g = b->acts_now->gathered, *const end = g + GATHERED_INPUTS;
+	if (!b->sequence_parallel || !b->c->stack.dtensor || b->st)
+		return tp_gather(b, rows, what);
+	while (g < end && g->rows != NONE && g->rows != rows)
+		g++;
+	if (g < end && g->rows == rows)
+		return g->full;
+	const int32_t full = tp_gather(b, rows, what);
+	if (g < end)
+		*g = (struct gathered){rows, full};
+	return full;
 }
 
 int32_t tp_reduce_cols(struct builder *b, int32_t full, int64_t cols, const char *what)
 {
+	if (b->tensor > 1)
+		after_compute(b);
 	if (b->sequence_parallel)
 		return build_exchange(b, COLL_REDUCE_SCATTER, DIM_TP, full, b->tokens, cols, what);
 	if (b->tensor > 1)
@@ -303,4 +345,17 @@ int32_t tp_reduce_cols(struct builder *b, int32_t full, int64_t cols, const char
 int32_t tp_reduce(struct builder *b, int32_t full, const char *what)
 {
 	return tp_reduce_cols(b, full, b->m->hidden, what);
+}
+
+int32_t tp_reduce_grad(struct builder *b, int32_t full, int products, const char *what)
+{
+	if (!b->sequence_parallel || !b->c->stack.dtensor || products == 1)
+		return tp_reduce(b, full, what);
+	struct op op = build_collective(b, COLL_REDUCE_SCATTER, DIM_TP, LANE_MODEL_COMM, b->act,
+		b->tokens * b->m->hidden, what, NONE);
+	int32_t dx = build_act(b, b->rows, b->m->hidden);
+	op.flags |= OP_WHOLE;
+	after_compute(b);
+	build_on(b, op, full, dx);
+	return dx;
 }

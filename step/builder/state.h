@@ -112,6 +112,12 @@ struct saved {
 	int32_t held[SAVED_COUNT];   /* held: columns of results, and results that nothing reads */
 };
 
+/* Rows of all tensor ranks, gathered from `rows`, that a block's gradients of weights read again. */
+#define GATHERED_INPUTS 2
+struct gathered {
+	int32_t rows, full; /* NONE: none */
+};
+
 #define LORA_PRODUCTS 17
 #define OFFLOADED_ACTS 41
 
@@ -139,6 +145,7 @@ struct acts {
 	int32_t kept_masks;           /* held: dropout masks */
 	int32_t kept_scores;          /* held: build_kept_scores */
 	struct saved saved;
+	struct gathered gathered[GATHERED_INPUTS];
 };
 
 /* A layer's product y = x W^T + bias, W [out, in]. `what` names its ops. */

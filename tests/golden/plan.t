@@ -140,8 +140,8 @@ The config's own plan may be faster with more.
 
     $ COLUMNS=999 stepsim plan $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --gpus 102400 --set train.global_batch=102400 --set model.preset=llama3-70b --set parallel.tensor=8 | tail -n 3
     not searched: zero2, fsdp and hsdp inside a pipeline (only where the config has them there)
-    55476 plans: 1272 illegal, 7710 need more than 90 % of the memory, 39639 cannot be among the best, 1814 timed; those shown are predicted in full
-    5041 plans were not evaluated, because each needs a simulation; one may be better (--set holds keys; --exhaustive evaluates all)
+    55476 plans: 1272 illegal, 11090 need more than 90 % of the memory, 37009 cannot be among the best, 1787 timed; those shown are predicted in full
+    4318 plans were not evaluated, because each needs a simulation; one may be better (--set holds keys; --exhaustive evaluates all)
 
 Nothing fits: what needs least, and what it misses.
 

@@ -50,6 +50,16 @@ static void test_volumes(void)
 	 * and gather, head gather and scatter */
 	CU_ASSERT_DOUBLE_EQUAL(wire_B(p, DIM_TP), (3 * (8 + 2) + 4) * unit + loss + replicated, 1.0);
 	program_destroy(p);
+	/* PyTorch's keeps the inputs. Where it recomputes, it gathers them and scatters attention's result again. */
+	c.stack.dtensor = true;
+	p = built(&c);
+	CU_ASSERT_DOUBLE_EQUAL(wire_B(p, DIM_TP), (3 * 8 + 4) * unit + loss + replicated, 1.0);
+	program_destroy(p);
+	c.train.recompute = REC_FULL;
+	c.train.recompute_layers = c.model.layers;
+	p = built(&c);
+	CU_ASSERT_DOUBLE_EQUAL(wire_B(p, DIM_TP), (3 * (8 + 3) + 4) * unit + loss + replicated, 1.0);
+	program_destroy(p);
 }
 
 /* What a block of 64 x 64 queries, keys, values and output and an MLP of 64 x 256 and back sends more when units are
