@@ -128,6 +128,8 @@ static enum status read_cells(struct ydoc *doc, struct word_lists *out, struct e
 {
 	const struct ynode *root = ydoc_root(doc);
 	enum status st = ST_OK;
+	if (root->kind != Y_MAP)
+		return ynode_error(root, e, "expected a list of words for each column");
 	for (size_t i = 0; i < root->n && !st; i++)
 		st = read_column(doc, root->child[i], out, e);
 	return st;

@@ -129,7 +129,7 @@ static double flash_s(const struct op *op, const struct rates *r, const struct s
 	bool backward = op->kind == OP_ATTENTION_GRAD || op->kind == OP_ATTENTION_PART_GRAD;
 	double rate = r->matrix_flop_per_s[op->dtype] * r->attention_share[s->attention_kernel][backward];
 	if (narrow_head(op, r, s))
-		rate *= backward ? r->parameters->gpu.narrow_head_backward : r->parameters->gpu.narrow_head_forward;
+		rate *= r->narrow_share[backward];
 	if (s->attention_kernel == KERNEL_MASKED)
 		return op_flop(op) * (double)op->attn.seq * (double)op_keys(op) / op_pairs(op) / rate;
 	const double diagonal_tiles = 1 + op_masked_ends(op) * (r->device.tiles.attention - 1) / 2 / op_pairs(op),

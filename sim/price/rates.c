@@ -38,6 +38,8 @@ static void set_products(const struct device_spec *d, const struct parameters *x
 			r->attention_share[k][backward] = share > 0 ? share
 			                                            : d->gemm_share * usual[k != KERNEL_FA1][backward];
 		}
+	r->narrow_share[0] = d->attention_share[KERNEL_FA4][0] > 0 ? x->gpu.narrow_head_forward : 1;
+	r->narrow_share[1] = d->attention_share[KERNEL_FA4][1] > 0 ? x->gpu.narrow_head_backward : 1;
 	memcpy(r->attention8_share, d->attention8_share, sizeof r->attention8_share);
 	r->attention_share[KERNEL_MASKED][0] = r->attention_share[KERNEL_FA2][0] * x->gpu.masked_forward;
 	r->attention_share[KERNEL_MASKED][1] = r->attention_share[KERNEL_FA2][1] * x->gpu.masked_backward;

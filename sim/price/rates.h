@@ -45,7 +45,8 @@ struct rates {
 	double batched_flop_per_s[DT_COUNT]; /* what the batched products of naive attention reach */
 	double attention8_share[2]; /* of the fp8 rate: flash attention in fp8, forward and backward; 0: not known */
 	double attention_share[KERNEL_COUNT][2]; /* of matrix_flop_per_s: a flash kernel forward, backward */
-	double vector_flop_per_s, memory_Bps;    /* memory_Bps: as streaming kernels reach it */
+	double narrow_share[2]; /* of that of fa4: with narrow heads; 1 where the GPU's own is not known */
+	double vector_flop_per_s, memory_Bps; /* memory_Bps: as streaming kernels reach it */
 	struct power_cap {
 		double flop_per_s; /* sustained by the slowest product that the power limit held down; 0: none was */
 		double slowdown;   /* burst clock over the sustained one, at least 1 */

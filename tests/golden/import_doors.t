@@ -178,6 +178,27 @@ DeepSpeed's own config inside those of Axolotl and transformers.
       strategy: zero1 # deepspeed.zero_optimization.stage
       overlap: false # deepspeed.zero_optimization.stage
 
+The stage in the name of DeepSpeed's file, beside other digits.
+
+    $ for name in zero2_bs16.json ds_z3_16gpu.json zero_stage1.json zero3_bf16.json own.json; do
+    >   printf 'distributed_type: DEEPSPEED\nmixed_precision: bf16\nnum_processes: 8\nnum_machines: 1\n' >ac.yaml
+    >   printf 'deepspeed_config: {deepspeed_config_file: %s}\n' $name >>ac.yaml
+    >   printf 'model_name_or_path: Qwen/Qwen3-4B\nper_device_train_batch_size: 1\noutput_dir: out\ndeepspeed: %s\n' $name >tr.yaml
+    >   for file in ac tr; do stepsim import $file.yaml --model qwen3-4b 2>&1 | grep -E '^  strategy|onfig_file = own|deepspeed = own'; done
+    > done
+      strategy: zero2 # deepspeed_config.deepspeed_config_file
+      strategy: zero2 # deepspeed
+      strategy: fsdp # deepspeed_config.deepspeed_config_file
+      strategy: fsdp # deepspeed
+      strategy: zero1 # deepspeed_config.deepspeed_config_file
+      strategy: zero1 # deepspeed
+      strategy: fsdp # deepspeed_config.deepspeed_config_file
+      strategy: fsdp # deepspeed
+      strategy: ddp # where the file is silent
+    #    5  not modelled  deepspeed_config.deepspeed_config_file = own.json: the value is not in this
+      strategy: ddp # where the file is silent
+    #    4  taken      deepspeed = own.json: as train.stack
+
 torchtitan's Kimi K2 as a flavour of DeepSeek-V3, with experts of equal shares.
 
     $ cat >kimi.toml <<'END'
