@@ -15,7 +15,7 @@ enum status import_complete(const struct options *o, const char *text, size_t le
 #define IMPORT_WRITTEN " (as `stepsim import` writes it)"
 
 /* Says a refusal of the written config with the key and the line of the text that it comes from, where one gave the
- * value, and names a value that is not in the text. */
+ * value, or with the option that did, and names a value that is not in the text. */
 void import_explain(const struct import *im, struct error *refused);
 
 /* Writes the CONFIG.yaml in *text (malloc'ed). */

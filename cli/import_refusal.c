@@ -53,12 +53,18 @@ void import_explain(const struct import *im, struct error *refused)
 	char text[sizeof refused->text];
 	const char *what = NULL;
 	const enum key_id id = read_key(refused->text, &what);
-	const struct leaf *l = id == KEY_COUNT ? NULL : giver(im, id), *absent = find_absent(im, refused->text);
-	if (l) {
+	const struct import_key *k = id == KEY_COUNT ? NULL : &im->key[id];
+	const struct leaf *l = k ? giver(im, id) : NULL, *absent = NULL;
+	if (strncmp(refused->text, "--set", strlen("--set")) != 0)
+		absent = find_absent(im, refused->text);
+	*text = '\0';
+	if (l)
 		snprintf(text, sizeof text, "%s:%d:%d: %s (%s): %.600s; --set %s=... takes another", im->name,
 			l->node->line, l->node->col, l->path, config_key(id)->path, what, config_key(id)->path);
+	else if (k && strncmp(k->remark, "--", 2) == 0) /* an option's value */
+		snprintf(text, sizeof text, "%s %.200s: %.600s", k->remark, k->value, what);
+	if (*text)
 		snprintf(refused->text, sizeof refused->text, "%s", text);
-	}
 	if (absent) {
 		const size_t n = strlen(refused->text);
 		snprintf(refused->text + n, sizeof refused->text - n,

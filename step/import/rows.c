@@ -267,7 +267,8 @@ static enum status give(struct import *im, const struct import_row *r, struct le
 	key->given = true;
 	key->by_default = false;
 	rows_store(im, r->to, value, l->path);
-	leaf_judge(l, TAKEN, "%s", k->path);
+	if (!l->absent) /* what it leaves open is said, too, of a key that gives another one */
+		leaf_judge(l, TAKEN, "%s", k->path);
 	return ST_OK;
 }
 

@@ -12,6 +12,8 @@ A model and a machine for a file that names neither; a CONFIG.yaml names both it
     > stepsim import ds.json llama3-8b >own.yaml
     > stepsim predict own.yaml --system dgx-b200
     > stepsim predict own.yaml --model llama3-8b
+    > stepsim predict ds.json --model llama9
+    > stepsim predict ds.json --model llama3-8b --system dgx-h101
     "preset": "llama3-8b"
     "data": 16
     "system": "dgx-b200"
@@ -21,6 +23,8 @@ A model and a machine for a file that names neither; a CONFIG.yaml names both it
     stepsim: --strategy goes with --model; --set overrides a key of a config
     stepsim: --system goes with --model, or with the config of another framework; in own.yaml --set cluster.system=dgx-b200 overrides it
     stepsim: --model llama3-8b and the config own.yaml: give one of them
+    stepsim: --model llama9: unknown preset "llama9" (nearest: llama2-7b)
+    stepsim: --system dgx-h101: unknown system 'dgx-h101' (nearest: dgx-h100)
     [2]
 
 What a prediction refuses ends an import, with the key and the line of the file.
@@ -197,7 +201,7 @@ The stage in the name of DeepSpeed's file, beside other digits.
       strategy: ddp # where the file is silent
     #    5  not modelled  deepspeed_config.deepspeed_config_file = own.json: the value is not in this
       strategy: ddp # where the file is silent
-    #    4  taken      deepspeed = own.json: as train.stack
+    #    4  not modelled  deepspeed = own.json: the value is not in this file (--set parallel.strategy)
 
 torchtitan's Kimi K2 as a flavour of DeepSeek-V3, with experts of equal shares.
 
