@@ -52,6 +52,12 @@ for ranks in 2 4 8; do
 	train $ranks parallel.tensor=$ranks parallel.sequence_parallel=true
 done
 train 8 parallel.tensor=4 parallel.order=dp-tp-cp-ep-pp
+# PyTorch's DTensor keeps gathered rows for the gradients of weights.
+for case in train.recompute=none train.recompute=full "train.recompute=selective model.attention_gate=true" \
+		model.mlp=swiglu; do
+	# shellcheck disable=SC2086
+	train 2 parallel.strategy=ddp parallel.tensor=2 parallel.sequence_parallel=true train.stack=pytorch-fsdp $case
+done
 
 llama=(model.position=rope model.mlp=swiglu model.norm=rmsnorm model.bias=false model.kv_heads=2
 	model.tied_embeddings=false)
