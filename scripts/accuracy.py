@@ -349,13 +349,15 @@ choices were made with their errors in view:
 | of | choices |
 | --- | --- |
 | products | their rate on B200, B300, GB200, L40, GH200, TPUs, AMD's GPUs and GeForce cards |
-| | in fp32 on a V100; of 16 bits, where rows are not aligned |
-| other rates | flash attention on AMD's GPUs; boards of GH200 without a switch |
+| | in fp32 on a V100; of 16 bits, where rows are not aligned; of an H20 |
+| other rates | flash attention on AMD's GPUs, and in fp8 and by FlashAttention-4 on Blackwell |
+| | boards of GH200 without a switch; links of TPU v3; compute beside collectives (Megatron) |
 | PyTorch, compiled | traffic; what remains eager where the model alone is compiled |
-| PyTorch, eager | operators counted kernel by kernel; sums of adapters |
+| PyTorch, eager | operators counted kernel by kernel; sums of adapters; GELUs written out |
 | | images transposed for Tensor Cores; the host's time of an op, as Megatron's |
 | PyTorch, both | updates on the host's cores; waits of Hugging Face's Trainer |
-| | copies of weights and gradients by DDP and FSDP |
+| | copies of weights and gradients by DDP and FSDP; rows of tensor ranks (DTensor) |
+| | losses by chunks |
 | DeepSpeed | copies of gradients and of gathered units; slices in 2021 |
 | | reductions of whole buckets; traffic of an update |
 | FSDP1 | units of their own for adapters |
@@ -365,7 +367,7 @@ choices were made with their errors in view:
 | | softmax of NeMo's vision transformers; GPT-NeoX's traffic; the stack of Primus |
 | experts | DeepEP's exchanges; launches of products; traffic of their weights |
 | | kernels that order their rows and add them up; MaxText's masks; Megatron's biases |
-| rows | 71 that their authors' files describe otherwise; layers of LiBai's stages |
+| rows | 191 that their authors' files describe otherwise; layers of LiBai's stages |
 | | cuDNN's attention in TRL's runs; windows for packed documents (prime-rl, torchtune) |
 | | dropout of 229 runs; frozen weights in fp8 of MLPerf's adapters |
 | all | attention under a mask; words of software |
