@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,7 +43,7 @@ static const struct {
 	bool (*runs_here)(void);
 } KERNELS[] = {{"SkylakeX", has_avx512}, {"Haswell", has_avx2}};
 
-/* Ends the process. It must neither hang, nor print, nor leave a file when the kernels crash. */
+/* Ends the process. It must neither print nor leave a file when the kernels crash. */
 static _Noreturn void try_here(open_fn *open_plugin, const char *coretype, int result)
 {
 	const struct exec_plugin *plugin;
@@ -50,8 +51,6 @@ static _Noreturn void try_here(open_fn *open_plugin, const char *coretype, int r
 	struct error e = {0};
 	const int null = open("/dev/null", O_RDWR);
 	setrlimit(RLIMIT_CORE, &(struct rlimit){0});
-	signal(SIGALRM, SIG_DFL);
-	alarm(TRIAL_S);
 	if (null < 0 || dup2(null, STDOUT_FILENO) < 0 || dup2(null, STDERR_FILENO) < 0 ||
 		(coretype && setenv(CORETYPE, coretype, 1)) || setenv("OPENBLAS_NUM_THREADS", "1", 1) ||
 		open_plugin(&plugin, &e))
@@ -60,8 +59,18 @@ static _Noreturn void try_here(open_fn *open_plugin, const char *coretype, int r
 	_exit(write(result, &found, sizeof found) != sizeof found);
 }
 
-/* Loads OpenBLAS in a process of its own, told to take these kernels (NULL: its own choice). False: it crashed, or
- * could not be loaded. */
+/* Reads what the trial writes, and waits no longer than a trial may take. */
+static bool read_result(int result, struct blas_kernels *found)
+{
+	struct pollfd answer = {result, POLLIN, 0};
+	int ready;
+	while ((ready = poll(&answer, 1, 1000 * TRIAL_S)) < 0 && errno == EINTR)
+		;
+	return ready > 0 && read(result, found, sizeof *found) == sizeof *found;
+}
+
+/* Loads OpenBLAS in a process of its own, told to take these kernels (NULL: its own choice). False: it crashed, hung,
+ * was stopped, or could not be loaded. */
 static bool try_kernels(open_fn *open_plugin, const char *coretype, struct blas_kernels *found)
 {
 	int ends[2], state;
@@ -71,8 +80,10 @@ static bool try_kernels(open_fn *open_plugin, const char *coretype, struct blas_
 	if (child == 0)
 		try_here(open_plugin, coretype, ends[1]);
 	close(ends[1]);
-	const bool known = child > 0 && read(ends[0], found, sizeof *found) == sizeof *found;
+	const bool known = child > 0 && read_result(ends[0], found);
 	close(ends[0]);
+	if (child > 0)
+		kill(child, SIGKILL); /* its number is its own until waitpid */
 	while (child > 0 && waitpid(child, &state, 0) < 0 && errno == EINTR)
 		;
 	return known;
