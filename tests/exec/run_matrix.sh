@@ -21,12 +21,13 @@ train() {
 	counts[$ranks]=$((${counts[$ranks]:-0} + 1))
 }
 
-# All cases of that many ranks, in one job, which may take ten times as long as on idle cores. A case without a verdict has failed: the job ended before it.
+# All cases of that many ranks, in one job, which may take ten times as long as on idle cores. A case without a verdict
+# has failed: the job ended before it.
 run_cases() {
 	local ranks=$1 good
 	# shellcheck disable=SC2086
-	timeout $((60 + 10 * counts[$ranks])) mpirun "${mpirun_flags[@]}" -np "$ranks" "$program" ${cases[$ranks]% -- } \
-		>"$log" 2>&1 </dev/null
+	timeout $((60 + 10 * counts[$ranks])) mpirun "${mpirun_flags[@]}" -np "$ranks" "$program" \
+		${cases[$ranks]% -- } >"$log" 2>&1 </dev/null
 	code=$?
 	good=$(grep -c '^passed ' "$log")
 	[ $code -eq 0 ] || [ "$good" -lt "${counts[$ranks]}" ] || good=$((good - 1)) # it broke behind its last case
