@@ -339,6 +339,8 @@ struct param {
  * rule, megatron/training/tokenizer: make-vocab-size-divisible-by x tensor-parallel size). vocab_padding == 1 never
  * pads. */
 int64_t model_padded_vocab(const struct model *m, int64_t tensor);
+/* Returns whether the MLP multiplies its activation by a gate, whose product is half of fc1. */
+bool model_gated(const struct model *m);
 /* Return whether tensor ranks are several to one head of keys, each with a copy of it, and how many heads of keys all
  * ranks store: one each where they share, else kv_heads (StarCoder, arXiv:2305.06161; PaLM, arXiv:2204.02311). */
 bool model_shares_kv_heads(const struct model *m, int64_t tensor);

@@ -6,8 +6,6 @@
 
 #include "base/array.h"
 
-static bool gated(const struct model *m) { return m->mlp == MLP_SWIGLU || m->mlp == MLP_GEGLU; }
-
 void model_fill_rows(const struct model *m, int64_t vocab, int64_t kv_heads, struct row out[ROWS])
 {
 	const bool bias = m->bias, norm_bias = bias && m->norm == NORM_LAYERNORM, last = m->post_norm;
@@ -27,8 +25,8 @@ void model_fill_rows(const struct model *m, int64_t vocab, int64_t kv_heads, str
 	const int64_t r = m->lora_rank;
 	const enum lora_targets targets = m->lora_targets;
 	const bool all = r > 0 && targets == LORA_ALL;
-	const int64_t halves = gated(m) ? 2 : 1;
-	const enum tp_split whole = TP_REPLICATED, fc1 = gated(m) ? TP_HALVES : TP_ROWS;
+	const int64_t halves = model_gated(m) ? 2 : 1;
+	const enum tp_split whole = TP_REPLICATED, fc1 = model_gated(m) ? TP_HALVES : TP_ROWS;
 	const bool encoder = m->encoder_layers > 0, relative = m->position == POS_RELATIVE;
 	const bool learned = model_has_positions(m), between = norm_bias && m->final_norm;
 	const bool frames = m->input == INPUT_FRAMES;

@@ -33,10 +33,9 @@ int32_t columns_backward(struct builder *b, const struct linear *l, int32_t dy, 
 	const char *grad)
 {
 	int32_t full_x = tp_gather_input(b, x, input), full = build_linear_grad(b, l, dy);
-	const bool gated = b->m->mlp == MLP_SWIGLU || b->m->mlp == MLP_GEGLU;
 	if (b->c->stack.dtensor) {
 		build_weight_grad(b, l, dy, full_x);
-		return tp_reduce_grad(b, full, l->w == PARAM_QKV_W ? 3 : gated ? 2 : 1, grad);
+		return tp_reduce_grad(b, full, l->w == PARAM_QKV_W ? 3 : model_gated(b->m) ? 2 : 1, grad);
 	}
 	int32_t dx = tp_reduce(b, full, grad);
 	build_weight_grad(b, l, dy, full_x);

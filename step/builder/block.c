@@ -15,9 +15,7 @@ struct op build_gate_op(const struct builder *b, enum op_kind k, const char *wha
 
 /* ---- the layers of a block ---- */
 
-static bool gated(const struct builder *b) { return b->m->mlp == MLP_SWIGLU || b->m->mlp == MLP_GEGLU; }
-
-int64_t build_act_width(const struct builder *b, int64_t ffn) { return gated(b) ? 2 * ffn : ffn; }
+int64_t build_act_width(const struct builder *b, int64_t ffn) { return model_gated(b->m) ? 2 * ffn : ffn; }
 
 struct mlp_layers mlp_layers_of(const struct builder *b, int64_t ffn, enum param_kind fc1, enum param_kind fc1_bias,
 	enum param_kind fc2, enum param_kind fc2_bias)
@@ -63,7 +61,7 @@ void build_activation(struct builder *b, int64_t rows, int64_t ffn, struct mlp_a
 		build_on(b, build_matrix(b, OP_WEIGHTED_ACT, "act", rows, ffn), a->h, a->weights, a->g);
 		return;
 	}
-	if (!gated(b) || b->c->train.fused) {
+	if (!model_gated(b->m) || b->c->train.fused) {
 		build_on(b, build_matrix(b, OP_ACT, "act", rows, ffn), a->h, a->g);
 		keep_inside(b, a, rows * ffn, kept_gelu_B(b), again);
 		return;

@@ -18,7 +18,7 @@ static int64_t adapter_units(const struct builder *b, enum param_kind w)
 	const bool qkv = w == PARAM_LORA_QKV_A || w == PARAM_LORA_QKV_A + 1,
 		   fc1 = w == PARAM_LORA_FC1_A || w == PARAM_LORA_FC1_B || w == PARAM_LORA_SHARED_FC1_A ||
 	                 w == PARAM_LORA_SHARED_FC1_B || w == PARAM_LORA_EXPERT_FC1_A || w == PARAM_LORA_EXPERT_FC1_B;
-	return qkv ? 3 : fc1 && (b->m->mlp == MLP_SWIGLU || b->m->mlp == MLP_GEGLU) ? 2 : 1;
+	return qkv ? 3 : fc1 && model_gated(b->m) ? 2 : 1;
 }
 
 /* Returns whether the weight of a product is frozen, and lies in fp8. */
@@ -349,13 +349,8 @@ int32_t tp_reduce(struct builder *b, int32_t full, const char *what)
 
 int32_t tp_reduce_grad(struct builder *b, int32_t full, int products, const char *what)
 {
-	if (!b->sequence_parallel || !b->c->stack.dtensor || products == 1)
-		return tp_reduce(b, full, what);
-	struct op op = build_collective(b, COLL_REDUCE_SCATTER, DIM_TP, LANE_MODEL_COMM, b->act,
-		b->tokens * b->m->hidden, what, NONE);
-	int32_t dx = build_act(b, b->rows, b->m->hidden);
-	op.flags |= OP_WHOLE;
-	after_compute(b);
-	build_on(b, op, full, dx);
+	const int32_t dx = tp_reduce(b, full, what);
+	if (b->sequence_parallel && b->c->stack.dtensor && products > 1 && !b->st)
+		b->r->ops.at[build_last(b, LANE_MODEL_COMM)].flags |= OP_WHOLE;
 	return dx;
 }

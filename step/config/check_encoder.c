@@ -63,7 +63,7 @@ static enum status check_stacks(const struct config *c, struct error *e)
 	if (m->input != INPUT_TOKENS && m->input != INPUT_FRAMES)
 		return config_error_key(c, KEY_model_input, e,
 			"not modelled yet with encoder_layers (accepted: tokens, frames)");
-	if (m->input == INPUT_FRAMES && (m->mlp == MLP_SWIGLU || m->mlp == MLP_GEGLU))
+	if (m->input == INPUT_FRAMES && model_gated(m))
 		return config_error_key(c, KEY_model_mlp, e, "frames need an activation without a gate");
 	if (m->input == INPUT_FRAMES && c->parallel.sequence_parallel && c->parallel.tensor > 1)
 		return config_error_key(c, KEY_parallel_sequence_parallel, e,

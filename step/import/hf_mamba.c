@@ -20,6 +20,20 @@ static void set_pattern(struct hf_reader *r, struct model *m, const char *key, c
 	snprintf(m->layer_pattern, sizeof m->layer_pattern, "%s", pattern);
 }
 
+/* Reads what is left of a model whose layers are all Mamba's: of the size of its heads. */
+static void read_mamba_alone(struct hf_reader *r, struct model *m, int64_t vocab, bool tied)
+{
+	m->heads = m->kv_heads = m->ssm_heads;
+	m->head_dim = m->ssm_head_dim;
+	m->ffn_hidden = 4 * m->hidden; /* nobody's: no layer has an MLP */
+	m->vocab = hf_int(r, "vocab_size", KEY_model_vocab, vocab);
+	m->seq_len = HF_SEQ_LEN;
+	m->position = POS_NONE;
+	m->norm = NORM_RMSNORM;
+	m->tied_embeddings = hf_bool(r, "tie_word_embeddings", tied);
+	set_pattern(r, m, "num_hidden_layers", "M");
+}
+
 void hf_type_mamba2(struct hf_reader *r, struct model *m)
 {
 	m->layers = hf_int(r, "num_hidden_layers", KEY_model_layers, 64);
@@ -30,15 +44,7 @@ void hf_type_mamba2(struct hf_reader *r, struct model *m)
 	m->ssm_state = hf_int(r, "state_size", KEY_model_ssm_state, 128);
 	m->ssm_conv = hf_int(r, "conv_kernel", KEY_model_ssm_conv, 4);
 	m->ssm_chunk = hf_int(r, "chunk_size", KEY_model_ssm_chunk, 256);
-	m->heads = m->kv_heads = m->ssm_heads;
-	m->head_dim = m->ssm_head_dim;
-	m->ffn_hidden = 4 * m->hidden; /* nobody's: no layer has an MLP */
-	m->vocab = hf_int(r, "vocab_size", KEY_model_vocab, 32768);
-	m->seq_len = HF_SEQ_LEN;
-	m->position = POS_NONE;
-	m->norm = NORM_RMSNORM;
-	m->tied_embeddings = hf_bool(r, "tie_word_embeddings", false);
-	set_pattern(r, m, "num_hidden_layers", "M");
+	read_mamba_alone(r, m, 32768, false);
 }
 
 /* Mamba-1 (Gu & Dao 2023, arXiv:2312.00752): each channel has a decay of its own, which heads of 64 share here. */
@@ -54,15 +60,7 @@ void hf_type_mamba(struct hf_reader *r, struct model *m)
 	m->ssm_heads = r->st ? 1 : width / m->ssm_head_dim;
 	if (width % m->ssm_head_dim != 0 || m->ssm_heads < 1)
 		hf_fail(r, "intermediate_size", "expected a multiple of 64 channels");
-	m->heads = m->kv_heads = m->ssm_heads;
-	m->head_dim = m->ssm_head_dim;
-	m->ffn_hidden = 4 * m->hidden; /* nobody's: no layer has an MLP */
-	m->vocab = hf_int(r, "vocab_size", KEY_model_vocab, 50280);
-	m->seq_len = HF_SEQ_LEN;
-	m->position = POS_NONE;
-	m->norm = NORM_RMSNORM;
-	m->tied_embeddings = hf_bool(r, "tie_word_embeddings", true);
-	set_pattern(r, m, "num_hidden_layers", "M");
+	read_mamba_alone(r, m, 50280, true);
 	hf_leaves_out(r, "Mamba-1's scan, taken as Mamba-2's of the same width and state, which is faster");
 }
 

@@ -3,6 +3,7 @@
 #include "base/array.h"
 #include "tests/unit/constants.h"
 #include "tests/unit/harness.h"
+#include "tests/unit/wire.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -58,17 +59,6 @@ static double flop_of(const struct program *p, enum op_class class_)
 		for (size_t i = 0; i < p->roles[r].ops.n; i++)
 			if (op_class_of(&p->roles[r].ops.at[i]) == class_)
 				sum += op_flop(&p->roles[r].ops.at[i]);
-	return sum;
-}
-
-static double wire_B(const struct program *p, enum mesh_dim group)
-{
-	double sum = 0;
-	for (size_t i = 0; i < p->roles[0].ops.n; i++) {
-		const struct op *op = &p->roles[0].ops.at[i];
-		if (op->kind == OP_COLLECTIVE && op->group == group)
-			sum += op_wire_B(op, p->mesh.size[group]);
-	}
 	return sum;
 }
 

@@ -1,18 +1,8 @@
 /* What step programs send, and how: volumes, buckets and units agree with closed forms worked out here. */
 #include "tiny_program.h"
+#include "wire.h"
 
 #include "base/array.h"
-
-static double wire_B(const struct program *p, enum mesh_dim group)
-{
-	double sum = 0;
-	for (size_t i = 0; i < p->roles[0].ops.n; i++) {
-		const struct op *op = &p->roles[0].ops.at[i];
-		if (op->kind == OP_COLLECTIVE && op->group == group)
-			sum += op_wire_B(op, p->mesh.size[group]);
-	}
-	return sum;
-}
 
 /* One micro-step, P parameters in fp32 on n ranks: DDP and ZeRO-1 and ZeRO-2 send 2 (n-1)/n P, FSDP 3 (n-1)/n P for its
  * blocks and 2 for the root, which stays gathered. */
