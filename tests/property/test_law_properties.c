@@ -133,6 +133,17 @@ static void more_batch(const struct drawn *d, const struct result *now)
 		r.tokens_per_s * r.time.step_s);
 }
 
+/* A schedule that parts backward keeps what is recomputed until the weights' gradients: where one micro-batch is in
+ * flight, recomputation saves nothing, and the block that it begins with holds its input beside what is made of it. */
+static double held_input_B(const struct config *c)
+{
+	const double shards = c->parallel.sequence_parallel ? (double)c->parallel.tensor : 1;
+	if (!schedule_splits_backward(c->parallel.schedule))
+		return 0;
+	return (double)(c->train.micro_batch * c->model.seq_len * c->model.hidden) * dtype_bytes(c->train.dtype) /
+	       shards;
+}
+
 /* Without the last product. A stack that runs that one again makes what the gradient does not read: its result, before
  * and after its reduction, and the block's, which it holds. A block of much of the step's memory may then take more. */
 static void recomputation(const struct drawn *d)
@@ -148,8 +159,8 @@ static void recomputation(const struct drawn *d)
 		if (!run(d, &c, NULL, &r))
 			continue;
 		if (known)
-			holds(r.memory.total_B <= last.memory.total_B, d, more[i], (double)last.memory.total_B,
-				(double)r.memory.total_B);
+			holds((double)r.memory.total_B <= (double)last.memory.total_B + held_input_B(&c), d, more[i],
+				(double)last.memory.total_B, (double)r.memory.total_B);
 		last = r;
 		known = true;
 	}

@@ -102,7 +102,8 @@ judge() {
 now() { date +%s.%N; }
 
 # name, codes, pattern, function that strikes, command...: starts the command in the background, lets the ranks work for
-# a second of CPU time each (timed=TENTHS: until they are at their steps, for so long), strikes, and waits.
+# a second of CPU time each, strikes, and waits. timed=TENTHS: strikes half a second after their steps began, which it
+# waits for so long: what the ranks gather after their last step would hide a stop.
 struck() {
 	local name=$1 codes=$2 pattern=$3 strike=$4 job begin code rank
 	shift 4
@@ -117,11 +118,15 @@ struck() {
 		[ "$(ranks_of | wc -l)" -ge 2 ] || ! kill -0 "$job" 2>/dev/null && break
 		sleep 0.1
 	done
-	for rank in $(ranks_of); do has_worked "$rank" "${worked:-150}"; done
-	for _ in $(seq "${timed:-0}"); do
-		grep -q '^executing ' "$log" || ! kill -0 "$job" 2>/dev/null && break
-		sleep 0.1
-	done
+	if [ -n "${timed:-}" ]; then
+		for _ in $(seq "$timed"); do
+			grep -q '^executing ' "$log" || ! kill -0 "$job" 2>/dev/null && break
+			sleep 0.1
+		done
+		sleep 0.5
+	else
+		for rank in $(ranks_of); do has_worked "$rank" "${worked:-150}"; done
+	fi
 	begin=$(now)
 	"$strike" "$job" >>"$log" 2>&1
 	while kill -0 "$job" 2>/dev/null && [ "$(awk -v b="$begin" -v n="$(now)" 'BEGIN { print int(n - b) }')" \
