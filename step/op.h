@@ -370,6 +370,7 @@ struct op {
 	                   * (step/dropout.h)
 	                   */
 	uint8_t frozen8;  /* 1: GEMM kinds: B is a frozen weight that is stored in fp8, or gathered in it */
+	uint8_t dtensors; /* ops on DTensors that PyTorch dispatches for it (struct stack, dtensor) */
 	int32_t layer;    /* -1 outside the blocks */
 	int32_t bucket;   /* index in role.buckets, -1 */
 	const char *what; /* static: "qkv", "fc1", "grad bucket", ... */

@@ -150,6 +150,12 @@ static double biases_s(const struct program *p, const struct op *op, const struc
 	return (double)(p->config.model.experts / p->config.parallel.expert) * each * r->launch_s;
 }
 
+/* Returns what dispatch on DTensors adds to the host thread's time for an op. */
+static double dtensors_s(const struct program *p, const struct op *op, const struct rates *r)
+{
+	return p->config.train.cuda_graph ? 0 : op->dtensors * p->config.stack.dtensor_op_s * r->launch_factor;
+}
+
 /* Returns the ops that the host thread issues to carry a gradient through a bucket. */
 static double more_copies(const struct program *p, const struct op *op)
 {
@@ -204,7 +210,7 @@ static enum status cost_compute(const struct program *p, const struct op *op, co
 		one.gemm.groups = 1;
 	if (!r->is_host)
 		out->issue_s = issue_s(p, r) * (1 + more_copies(p, op)) + (loop > 1 ? 0 : more_experts_s(p, op, r)) +
-		               biases_s(p, op, r);
+		               biases_s(p, op, r) + dtensors_s(p, op, r);
 	if (!price_by_profile(&one, r, out))
 		price_by_roofline(p, &one, r, out);
 	out->issue_s *= loop;

@@ -14,7 +14,7 @@ struct key {
 	uint8_t kind, dtype, out_dtype, coll, reduce, group, mlp, optimizer;
 	uint16_t flags;
 	uint8_t lane, of_bucket;
-	uint8_t adapter, dropout, frozen8, zero;
+	uint8_t adapter, dropout, frozen8, dtensors;
 };
 
 struct known {
@@ -49,6 +49,7 @@ static struct key key_of(const struct op *op)
 	k.adapter = op->adapter;
 	k.dropout = op->dropout;
 	k.frozen8 = op->frozen8;
+	k.dtensors = op->dtensors;
 	return k;
 }
 

@@ -27,6 +27,7 @@ struct op build_attention_op(const struct builder *b, enum op_kind k)
 	if (k == OP_QK_NORM || k == OP_QK_NORM_GRAD) {
 		op.attn.full = b->m->qk_norm == QK_NORM_FULL;
 		op.flags |= b->m->norm == NORM_RMSNORM ? OP_RMS : 0;
+		op.dtensors = build_dtensors(b, k == OP_QK_NORM_GRAD ? 7 : 5); /* two norms; Q, K and V as heads */
 	}
 	if (k >= OP_ATTN_SCORES && k <= OP_ATTN_SCORES_GRAD && b->context > 1)
 		op.attn.keys = b->seq * b->context;

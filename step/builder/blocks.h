@@ -238,6 +238,8 @@ int32_t build_linear_grad(struct builder *b, const struct linear *l, int32_t dy)
  * which the embedding still adds. */
 void build_weight_grad(struct builder *b, const struct linear *l, int32_t dy, int32_t x);
 void build_bias_grad(struct builder *b, const char *what, int64_t rows, int64_t cols, int32_t dy, enum param_kind bias);
+/* Returns `ops` where PyTorch dispatches ops on DTensors for tensor ranks; else 0. */
+uint8_t build_dtensors(const struct builder *b, int64_t ops);
 /* Returns a norm's op on this rank's rows. */
 struct op build_norm_op(const struct builder *b, enum op_kind k, const char *what, int64_t cols);
 /* Returns norm(x) of the residual stream's rows, and its statistics. The bias is the kind behind w (step/model.h). */

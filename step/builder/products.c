@@ -9,16 +9,36 @@
  */
 #include "step/builder/blocks.h"
 
-/* Returns the units that hold the weight of an adapter's product: one for each module whose results the product has
- * side by side. Q, K and V, and gate and up, are modules of their own in Hugging Face's models. */
+/* Returns the modules whose results a product has side by side. Q, K and V, and gate and up, are modules of their own
+ * in Hugging Face's and torchtitan's models. */
+static int64_t modules_of(const struct builder *b, enum param_kind w)
+{
+	const bool qkv = w == PARAM_QKV_W || w == PARAM_LORA_QKV_A || w == PARAM_LORA_QKV_A + 1,
+		   fc1 = w == PARAM_FC1_W || w == PARAM_SHARED_FC1_W || w == PARAM_LORA_FC1_A ||
+	                 w == PARAM_LORA_FC1_B || w == PARAM_LORA_SHARED_FC1_A || w == PARAM_LORA_SHARED_FC1_B ||
+	                 w == PARAM_LORA_EXPERT_FC1_A || w == PARAM_LORA_EXPERT_FC1_B;
+	return qkv ? 3 : fc1 && model_gated(b->m) ? 2 : 1;
+}
+
+/* Returns the units that hold the weight of an adapter's product: one for each module. */
 static int64_t adapter_units(const struct builder *b, enum param_kind w)
 {
-	if (!b->gathers || !b->c->parallel.adapter_units || !param_is_lora(w))
-		return 0;
-	const bool qkv = w == PARAM_LORA_QKV_A || w == PARAM_LORA_QKV_A + 1,
-		   fc1 = w == PARAM_LORA_FC1_A || w == PARAM_LORA_FC1_B || w == PARAM_LORA_SHARED_FC1_A ||
-	                 w == PARAM_LORA_SHARED_FC1_B || w == PARAM_LORA_EXPERT_FC1_A || w == PARAM_LORA_EXPERT_FC1_B;
-	return qkv ? 3 : fc1 && model_gated(b->m) ? 2 : 1;
+	return b->gathers && b->c->parallel.adapter_units && param_is_lora(w) ? modules_of(b, w) : 0;
+}
+
+/* Returns the ops on DTensors of a product's linear modules: forward two views, the weight's transpose and mm; for the
+ * rows' gradient two views, two transposes and mm, and the modules' gradients summed; for the weight's two transposes,
+ * mm, and its hand-over. Counted by a dispatch mode around torchtitan's tensor-parallel block in PyTorch 2.10. Experts'
+ * products take plain tensors. */
+static int64_t linear_dtensors(const struct builder *b, enum param_kind w, uint16_t flags)
+{
+	const int64_t modules = modules_of(b, w);
+	return flags & (OP_TRANS_A | OP_TRANS_B) ? 4 * modules : 6 * modules - 1;
+}
+
+uint8_t build_dtensors(const struct builder *b, int64_t ops)
+{
+	return b->c->stack.dtensor && b->tensor > 1 ? (uint8_t)ops : 0;
 }
 
 /* Returns whether the weight of a product is frozen, and lies in fp8. */
@@ -54,6 +74,7 @@ static void product(struct builder *b, const struct linear *l, uint16_t flags, i
 	op.gemm.groups = l->experts;
 	op.gemm.units = adapter_units(b, l->w);
 	op.frozen8 = frozen_in_8_bits(b, l->w);
+	op.dtensors = build_dtensors(b, grouped ? 0 : linear_dtensors(b, l->w, flags));
 	build_op(b, op, grouped ? (const struct view[]){A, B, C} : (const struct view[]){A, B, bias, C});
 }
 
@@ -205,6 +226,7 @@ struct op build_norm_op(const struct builder *b, enum op_kind k, const char *wha
 {
 	struct op op = build_matrix(b, k, what, b->rows, cols);
 	op.flags |= b->m->norm == NORM_RMSNORM ? OP_RMS : 0;
+	op.dtensors = build_dtensors(b, k == OP_NORM_GRAD ? 2 : 1); /* the weight's gradient is handed over */
 	return op;
 }
 

@@ -219,6 +219,23 @@ static void test_rows_copied(void)
 	program.config.parallel.tensor_overlap = program.config.stack.dtensor = false;
 }
 
+/* Dispatch on DTensors takes the host thread longer for each op, but not in a graph. */
+static void test_dtensors(void)
+{
+	mesh(2, 1);
+	struct machine m = gpu();
+	struct op product = gemm(DT_BF16, 4096, 4096, 4096);
+	const double plain_s = cost(&m, product).issue_s;
+	product.dtensors = 12;
+	NEAR(cost(&m, product).issue_s, plain_s);
+	program.config.stack.dtensor_op_s = 20e-6;
+	NEAR(cost(&m, product).issue_s, plain_s + 240e-6);
+	program.config.train.cuda_graph = true;
+	CU_ASSERT_EQUAL(cost(&m, product).issue_s, 0);
+	program.config.train.cuda_graph = false;
+	program.config.stack.dtensor_op_s = 0;
+}
+
 /* An adapter's factors in units of their own are as many calls as modules, each with a gather that the host thread
  * waits for. The scatters of their gradients are only issued. */
 static void test_adapter_units(void)
@@ -416,7 +433,7 @@ UNIT_MAIN("cost_stack", {"dropout", test_dropout}, {"counts of experts' rows", t
 	{"experts one by one", test_expert_loop}, {"experts called one by one", test_expert_calls},
 	{"experts' biases", test_expert_biases}, {"launches that are waited for", test_launch_blocking},
 	{"scales of fp8 copies", test_dynamic_scales}, {"gathered weights copied back", test_copies_gathered},
-	{"rows of DTensor", test_rows_copied}, {"adapters' units", test_adapter_units},
-	{"sums of gradients by kernels of their own", test_adds_gradients},
+	{"rows of DTensor", test_rows_copied}, {"dispatch on DTensors", test_dtensors},
+	{"adapters' units", test_adapter_units}, {"sums of gradients by kernels of their own", test_adds_gradients},
 	{"gradients through buckets", test_copies_gradients}, {"products of one repeated token", test_repeated_data},
 	{"prices of a role", test_prices})

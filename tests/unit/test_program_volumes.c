@@ -196,6 +196,30 @@ static void test_adapter_units(void)
 	}
 }
 
+/* A block of seven linear modules and two norms dispatches 7 x 4 + 2 ops on DTensors forward, and backward 7 x 9, three
+ * sums of gradients, and 2 x 2. A dispatch mode counts as many in torchtitan's block, besides those of norms without a
+ * fused kernel. */
+static void test_dtensors(void)
+{
+	for (int habit = 0; habit < 2; habit++) {
+		struct config c = tiny(STRAT_DDP, 1, 2);
+		int64_t ops[2] = {0};
+		c.micro_batches = 1;
+		c.train.global_batch = 2;
+		c.model.mlp = MLP_SWIGLU;
+		c.model.norm = NORM_RMSNORM;
+		c.stack.dtensor = habit;
+		struct program *p = built(&c);
+		for (size_t i = 0; i < p->roles[0].ops.n; i++)
+			if (p->roles[0].ops.at[i].layer >= 0)
+				ops[p->roles[0].ops.at[i].phase == PHASE_BACKWARD] += p->roles[0].ops.at[i].dtensors;
+		CU_ASSERT_EQUAL(ops[0], habit * c.model.layers * (7 * 4 + 2));
+		CU_ASSERT_EQUAL(ops[1], habit * c.model.layers * (7 * 9 + 3 + 2 * 2));
+		program_destroy(p);
+	}
+}
+
 UNIT_MAIN("program_volumes", {"volumes", test_volumes}, {"units smaller than a block", test_small_units},
 	{"buckets", test_buckets}, {"lead buckets", test_lead_buckets}, {"tensors gathered", test_tensors_gathered},
-	{"units copied", test_units_copied}, {"adapters' units", test_adapter_units})
+	{"units copied", test_units_copied}, {"adapters' units", test_adapter_units},
+	{"dispatch on DTensors", test_dtensors})
