@@ -1,5 +1,6 @@
 #include "cli/job.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -191,6 +192,20 @@ static enum status say_why(const struct sides *s, struct error *e)
 			    e);
 }
 
+#define PACE_TOLD 0.1 /* of the profile's: less is what quiet machines differ by from one minute to the next */
+
+static void say_pace(const struct target *t, const struct result *predicted, struct result *measured)
+{
+	const double pace = result_pace(predicted, measured);
+	/* A warning of the measurement (others' time, a slow rank) is the reason already. */
+	if (!t->profile || measured->doubles || measured->n_warnings || fabs(pace - 1) < PACE_TOLD)
+		return;
+	result_warn(measured,
+		"ops of all kinds took %.0f %% %s than the profile of %s says: the machine's speed differs from then "
+		"(load, clock, caches); `stepsim calibrate` measures it anew",
+		100 * fabs(pace - 1), pace > 1 ? "longer" : "less time", t->profile->date);
+}
+
 static enum status execute_side(struct context *x, struct sides *s, struct error *e)
 {
 	const uint32_t role = timeline_critical_actor(&s->predicted_timeline);
@@ -202,6 +217,7 @@ static enum status execute_side(struct context *x, struct sides *s, struct error
 	 * peaks. */
 	result_rates(&s->measured, s->program,
 		s->target.machine.device.matrix_flop_per_s[s->program->config.train.dtype]);
+	say_pace(&s->target, &s->predicted, &s->measured);
 	return ST_OK;
 }
 

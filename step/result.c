@@ -95,6 +95,27 @@ const char *const interval_cause_name[INTERVAL_COUNT] = {[INTERVAL_SOFTWARE] = "
 	[INTERVAL_HOST] = "host",
 	[INTERVAL_NETWORK] = "network"};
 
+#define PACE_CLASS 0.02 /* of the device's time: a class below this is timed too coarsely to judge by */
+#define PACE_CLASSES 3  /* that agree at least: fewer may be mispriced alike */
+
+double result_pace(const struct result *predicted, const struct result *measured)
+{
+	double all_s = 0, done_s = 0;
+	int longer = 0, shorter = 0;
+	for (int c = 0; c <= CLASS_OPTIMIZER; c++) {
+		all_s += predicted->time.class_s[c];
+		done_s += measured->time.class_s[c];
+	}
+	for (int c = 0; c <= CLASS_OPTIMIZER; c++) {
+		const double was_s = predicted->time.class_s[c], is_s = measured->time.class_s[c];
+		if (was_s < PACE_CLASS * all_s)
+			continue;
+		longer += is_s > was_s;
+		shorter += is_s < was_s;
+	}
+	return longer + shorter >= PACE_CLASSES && (longer == 0 || shorter == 0) ? done_s / all_s : 1;
+}
+
 void result_warn(struct result *r, const char *fmt, ...)
 {
 	if (r->n_warnings == RESULT_MAX_NOTES)

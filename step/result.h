@@ -97,6 +97,10 @@ void result_bottleneck(struct result *r, const char *idle, const char *host);
 /* Adds a warning once; drops it if there are RESULT_MAX_NOTES. */
 void result_warn(struct result *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
+/* How many times as long as predicted the device's ops took, where those of each larger class took longer, or all took
+ * less: then the whole device ran at another pace than when it was measured. 1 where classes differ. */
+double result_pace(const struct result *predicted, const struct result *measured);
+
 struct advice;
 struct compare;
 

@@ -522,6 +522,27 @@ static void test_pageable(void)
 	CU_ASSERT(pageable.time.step_s > pinned.time.step_s);
 }
 
+/* 10, 5, 4 s and a class too small to count, which differs. */
+static void test_pace(void)
+{
+	static struct result was, is;
+	static const enum op_class large[] = {CLASS_GEMM, CLASS_ATTENTION, CLASS_OPTIMIZER};
+	static const double was_s[] = {10, 5, 4}, is_s[] = {12, 5.5, 5.1};
+	for (size_t i = 0; i < COUNT(large); i++) {
+		was.time.class_s[large[i]] = was_s[i];
+		is.time.class_s[large[i]] = is_s[i];
+	}
+	was.time.class_s[CLASS_ALL_REDUCE] = 3; /* no op of the device */
+	was.time.class_s[CLASS_LOSS] = 0.2;
+	is.time.class_s[CLASS_LOSS] = 0.1;
+	CU_ASSERT_DOUBLE_EQUAL(result_pace(&was, &is), 22.7 / 19.2, 1e-12);
+	CU_ASSERT_DOUBLE_EQUAL(result_pace(&is, &was), 19.2 / 22.7, 1e-12);
+	is.time.class_s[CLASS_ATTENTION] = 4.9;
+	CU_ASSERT_EQUAL(result_pace(&was, &is), 1);
+	was.time.class_s[CLASS_ATTENTION] = is.time.class_s[CLASS_ATTENTION] = 0;
+	CU_ASSERT_EQUAL(result_pace(&was, &is), 1); /* two classes alone */
+}
+
 UNIT_MAIN("predict", {"one rank is the sum of its ops", test_one_rank},
 	{"DDP without overlap exposes all", test_ddp_exposes_without_overlap}, {"tokens, FLOP, MFU, HFU", test_rates},
 	{"bounds and bottleneck", test_bottleneck}, {"memory", test_memory}, {"warnings", test_warnings},
@@ -530,4 +551,5 @@ UNIT_MAIN("predict", {"one rank is the sum of its ops", test_one_rank},
 	{"a warning once, and not too many", test_warn_once_and_bounded}, {"words of the bounds", test_bound_names},
 	{"a slow role is waited for", test_slow_role}, {"roles that do not meet", test_roles_that_do_not_meet},
 	{"a data loader", test_loader}, {"synchronisation", test_sync}, {"launches and graphs", test_launches},
-	{"launches that are waited for", test_launch_blocking}, {"copies from pageable memory", test_pageable})
+	{"launches that are waited for", test_launch_blocking}, {"copies from pageable memory", test_pageable},
+	{"the pace of a machine", test_pace})
