@@ -19,12 +19,15 @@ static bool unaligned_product(const struct op *op, const struct rates *r)
 
 static double groups_of(const struct op *op) { return op->kind == OP_GROUPED_GEMM ? (double)op->gemm.groups : 1; }
 
-/* Returns by how much Winograd's algorithm cuts the products of a convolution. It runs on vector units: in fp32. */
-static double winograd_fewer(const struct op *op, const struct rates *r)
+/* Returns by how much Winograd's algorithm cuts a convolution's time on the units that multiply. It runs on vector
+ * units, in fp32. Matrix units that are faster in fp32 (AMD's CDNA2) gain by so much less, and convolve directly where
+ * that takes no longer. */
+static double winograd_faster(const struct op *op, const struct rates *r)
 {
 	const bool fits = op_is_conv(op) && op->dtype == DT_FP32 && !op->conv.flat && op->conv.stride == 1 &&
 	                  (double)op->conv.kernel == r->parameters->gpu.winograd_kernel;
-	return fits ? r->parameters->gpu.winograd_fewer : 1;
+	const double vector = fmin(1, r->vector_flop_per_s / r->matrix_flop_per_s[DT_FP32]);
+	return fits ? fmax(1, r->parameters->gpu.winograd_fewer * vector) : 1;
 }
 
 /* Returns the FLOP of whole tiles over the rate of the SMs that have one. A group's products run at the same time. */
@@ -33,7 +36,7 @@ static double multiply_s(const struct op *op, const struct rates *r, const struc
 	const struct op_gemm d = op_as_gemm(op);
 	const struct tiles t = tiles_of(&r->device.tiles, groups_of(op), d.m, d.n, d.k, r->device.sms);
 	const double rate = r->product_flop_per_s[op->dtype] * t.busy * (s->repeated_data ? r->repeated_data : 1);
-	return t.flop / winograd_fewer(op, r) /
+	return t.flop / winograd_faster(op, r) /
 	       (unaligned_product(op, r) ? rate / r->unaligned_slower[op->dtype] : rate);
 }
 
