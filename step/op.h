@@ -135,8 +135,8 @@ enum op_flag {
 	OP_ENDS = 1 << 13,       /* a collective along DIM_PP of its first and last coordinate alone */
 	OP_STATES_8 = 1 << 14,   /* the optimizer's moments in 8 bits (struct states_8) */
 	OP_PAGEABLE = 1 << 15,   /* a copy from memory that is not pinned */
-	/* of a collective between tensor ranks: products do not hide it, whatever parallel.tensor_overlap */
-	OP_WHOLE = OP_DX_ACCUMULATE,
+	/* a collective between tensor ranks: products do not hide it, whatever parallel.tensor_overlap */
+	OP_WHOLE = 1 << 16,
 };
 
 enum collective {
@@ -362,8 +362,8 @@ struct op {
 	uint8_t coll, reduce, group; /* COLLECTIVE: enum collective, reduce_op, mesh_dim */
 	uint8_t mlp;                 /* ACT and GATE kinds: enum mlp, or ACT: enum activation_only */
 	uint8_t optimizer;           /* OPTIMIZER: enum optimizer */
-	uint16_t flags;
-	int16_t micro;    /* micro-step, -1 outside */
+	uint32_t flags;              /* enum op_flag */
+	int16_t micro;               /* micro-step, -1 outside */
 	uint8_t images;   /* 1: of a convolutional network, whose kernels move their arguments and nothing else */
 	uint8_t adapter;  /* 1: ADD: of an adapter's product, for whose scaling and dropout it stands, too */
 	uint8_t dropout;  /* 1: dropout of its elements runs with it, of the forward or the backward pass

@@ -17,7 +17,7 @@ const char *bound_name(enum bound b) { return bound_names[b]; }
 static double flop_by_convention(const struct op *op)
 {
 	struct op full = *op;
-	full.flags = (uint16_t)(full.flags & ~OP_CAUSAL);
+	full.flags = full.flags & (uint32_t)~OP_CAUSAL;
 	return op_flop(&full);
 }
 

@@ -137,7 +137,7 @@ static const double footprints_B[] = {128 * 1024, 1024 * 1024, 8 * 1024 * 1024, 
 static const struct curve_row {
 	enum op_kind kind;
 	uint8_t variant; /* enum mlp; OP_OPTIMIZER: enum optimizer */
-	uint16_t flags;
+	uint32_t flags;
 	int64_t cols, third;
 	unsigned hot, absent;
 } curves[] = {
@@ -226,7 +226,7 @@ static bool add_curve(calibration_cases *out, const struct work_device *d, const
  * entries of ops that do the same (step/ops.def). */
 static bool add_optimizer_curves(calibration_cases *out, const struct work_device *d, const struct curve_sizes *s)
 {
-	static const uint16_t flags[] = {OP_FUSED, 0, OP_FUSED | OP_STATES_8};
+	static const uint32_t flags[] = {OP_FUSED, 0, OP_FUSED | OP_STATES_8};
 	bool ok = true;
 	for (int o = 0; o < OPT_COUNT; o++) {
 		const struct optimizer_traits *t = &optimizer_traits[o];

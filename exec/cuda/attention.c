@@ -10,7 +10,7 @@
 /* The identity of a plan. */
 struct key {
 	uint8_t kind, dtype;
-	uint16_t flags;
+	uint32_t flags;
 	int64_t d[5];
 };
 

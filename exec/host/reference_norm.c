@@ -78,7 +78,7 @@ static int64_t head_columns(const struct op_attn *d, int64_t head, int64_t *cols
 /* A norm of one row. */
 static struct op norm_of(const struct op *op, int64_t cols)
 {
-	struct op norm = {.flags = (uint16_t)(op->flags & OP_RMS)};
+	struct op norm = {.flags = op->flags & OP_RMS};
 	norm.matrix.rows = 1;
 	norm.matrix.cols = cols;
 	return norm;

@@ -24,8 +24,8 @@ struct op_cost {
 	struct activity use;
 };
 
-/* Fills the cost of an op. It depends only on the op's kind, formats, flags, group, lane and dimensions, and on whether
- * it is of a bucket.
+/* Fills the cost of an op. It depends on the op's kind, formats, flags, group, lane and dimensions, and on whether it
+ * is of a bucket, an adapter, images, frozen weights or dropout; not on its phase, layer or micro-batch.
  *
  *   with a profile   its fits and curves (step/work.h), on a GPU at least bytes over memory bandwidth; products at the
  *                    clock that the power limit allows (rates_capped); its launch on the host thread

@@ -218,7 +218,7 @@ static double loss_share(const struct op *op)
 static double saved_B(const struct op *op)
 {
 	struct op wide = *op;
-	wide.flags = (uint16_t)(wide.flags & ~OP_STATES_8);
+	wide.flags = wide.flags & (uint32_t)~OP_STATES_8;
 	wide.update.halved = 0;
 	return op_read_B(&wide) + op_write_B(&wide) - op_read_B(op) - op_write_B(op);
 }

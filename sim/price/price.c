@@ -7,14 +7,14 @@
 
 #define FREE_SLOT UINT32_MAX
 
-/* The facts of an op that its cost depends on (sim/price/cost.h). Keys are compared as bytes, so they have no padding
- * and are zeroed before they are filled. */
+/* The facts of an op that its cost depends on (sim/price/cost.h); its phase is none. Keys are compared as bytes, so
+ * they have no padding and are zeroed before they are filled. */
 struct key {
 	int64_t d[OP_MAX_DIMS];
 	uint8_t kind, dtype, out_dtype, coll, reduce, group, mlp, optimizer;
-	uint16_t flags;
-	uint8_t lane, of_bucket;
-	uint8_t adapter, dropout, frozen8, dtensors;
+	uint64_t flags;
+	uint16_t images;
+	uint8_t lane, of_bucket, adapter, dropout, frozen8, dtensors;
 };
 
 struct known {
@@ -43,13 +43,14 @@ static struct key key_of(const struct op *op)
 	k.group = op->group;
 	k.mlp = op->mlp;
 	k.optimizer = op->optimizer;
-	k.flags = op->flags & (uint16_t)~OP_RECOMPUTED; /* recomputation costs the same */
+	k.flags = op->flags & (uint32_t)~OP_RECOMPUTED; /* recomputation costs the same */
 	k.lane = op->lane;
 	k.of_bucket = op->bucket >= 0;
 	k.adapter = op->adapter;
 	k.dropout = op->dropout;
 	k.frozen8 = op->frozen8;
 	k.dtensors = op->dtensors;
+	k.images = op->images;
 	return k;
 }
 

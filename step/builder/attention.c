@@ -9,7 +9,7 @@ int64_t build_window(const struct builder *b)
 struct op build_attention_op(const struct builder *b, enum op_kind k)
 {
 	struct op op = build_new(b, k, "attention");
-	op.flags |= (uint16_t)((model_masks(b->m, b->layer) ? OP_CAUSAL : 0) |
+	op.flags |= (uint32_t)((model_masks(b->m, b->layer) ? OP_CAUSAL : 0) |
 			       (b->m->position == POS_ALIBI ? OP_ALIBI : 0));
 	op.attn.batch = b->c->train.micro_batch;
 	op.attn.heads = b->heads;

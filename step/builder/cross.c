@@ -148,7 +148,7 @@ static struct op cross_op(const struct builder *b, enum op_kind k)
 {
 	struct op op = build_attention_op(b, k);
 	op.what = "cross attention";
-	op.flags &= (uint16_t)~OP_CAUSAL;
+	op.flags &= (uint32_t)~OP_CAUSAL;
 	op.attn.keys = b->m->encoder_seq_len;
 	op.attn.back = OTHER_SEQUENCE;
 	return op;

@@ -53,7 +53,7 @@ static int32_t to_latent(struct builder *b, const struct path *p, int32_t x, int
 }
 
 /* Rotates the last columns of queries; without rope they stay as they are (Kimi Linear). */
-static void rotate(struct builder *b, int32_t qkv, uint16_t flags)
+static void rotate(struct builder *b, int32_t qkv, uint32_t flags)
 {
 	struct op op = build_attention_op(b, OP_ROPE);
 	op.flags |= flags;

@@ -33,7 +33,7 @@ int64_t build_other_elements(const struct bucket *k) { return bucket_part(k) - m
 
 /* ---- orthogonalization ---- */
 
-static struct op product(const struct builder *b, uint16_t flags, int64_t groups, int64_t m, int64_t n, int64_t k)
+static struct op product(const struct builder *b, uint32_t flags, int64_t groups, int64_t m, int64_t n, int64_t k)
 {
 	struct op op = build_new(b, groups > 1 ? OP_GROUPED_GEMM : OP_GEMM, "orthogonalize");
 	op.flags |= flags;

@@ -30,7 +30,7 @@ static int64_t adapter_units(const struct builder *b, enum param_kind w)
  * rows' gradient two views, two transposes and mm, and the modules' gradients summed; for the weight's two transposes,
  * mm, and its hand-over. Counted by a dispatch mode around torchtitan's tensor-parallel block in PyTorch 2.10. Experts'
  * products take plain tensors. */
-static int64_t linear_dtensors(const struct builder *b, enum param_kind w, uint16_t flags)
+static int64_t linear_dtensors(const struct builder *b, enum param_kind w, uint32_t flags)
 {
 	const int64_t modules = modules_of(b, w);
 	return flags & (OP_TRANS_A | OP_TRANS_B) ? 4 * modules : 6 * modules - 1;
@@ -53,7 +53,7 @@ static bool frozen_in_8_bits(const struct builder *b, enum param_kind w)
 
 /* Appends a product with a layer's weights. The products of the router and of what conditions stay in the wider format:
  * they have few columns, or few rows. */
-static void product(struct builder *b, const struct linear *l, uint16_t flags, int64_t m, int64_t n, int64_t k,
+static void product(struct builder *b, const struct linear *l, uint32_t flags, int64_t m, int64_t n, int64_t k,
 	enum dtype out_dtype, struct view A, struct view B, struct view bias, struct view C)
 {
 	bool narrow = narrow_here(b) && l->w != PARAM_ROUTER_W && l->w != PARAM_ADAPT_W && !param_is_lora(l->w),
@@ -262,7 +262,7 @@ static int32_t norm_grad_cols(struct builder *b, const char *what, int32_t dy, i
 	op.matrix.width = width == cols ? 0 : width;
 	struct view dw = gradient_or_scratch(b, w, &accumulate), db = gradient_of(b, b->layer, bias, &unused);
 	op.out_dtype = (uint8_t)b->written_grad;
-	op.flags |= (uint16_t)((accumulate ? OP_ACCUMULATE : 0) | (into == NONE ? 0 : OP_DX_ACCUMULATE));
+	op.flags |= (uint32_t)((accumulate ? OP_ACCUMULATE : 0) | (into == NONE ? 0 : OP_DX_ACCUMULATE));
 	build_with(b, op, view_of(dy), view_of(x), weight_of(b, b->layer, w), view_of(stats), view_of(dx), dw, db);
 	gradient_done(b, b->layer, w);
 	gradient_done(b, b->layer, bias);

@@ -102,7 +102,7 @@ static inline struct op cuda_rig_op(enum op_kind kind, unsigned flags, int varia
 	return (struct op){.kind = (uint8_t)kind,
 		.dtype = (uint8_t)dtype,
 		.out_dtype = (uint8_t)out_dtype,
-		.flags = (uint16_t)flags,
+		.flags = (uint32_t)flags,
 		.mlp = (uint8_t)(kind == OP_OPTIMIZER ? 0 : variant),
 		.optimizer = (uint8_t)(kind == OP_OPTIMIZER ? variant : 0),
 		.d = {d0, d1, d2, d3, d4}};

@@ -220,7 +220,7 @@ static void run_case(enum way way, const struct attention_case *c, enum dtype d,
 	tensor_fill(&t[DOUT], &state, 1.0);
 	struct op op = {.kind = OP_ATTENTION,
 		.dtype = (uint8_t)d,
-		.flags = (uint16_t)c->flags,
+		.flags = (uint32_t)c->flags,
 		.attn = {c->b, c->H, c->K, c->s, c->D, {window}}};
 	struct cuda_env env = {.tensor_coord = c->tensor_coord, .heads = c->heads ? c->heads : c->H, .loss_scale = 1.0};
 	struct host_env host = {.tensor_coord = env.tensor_coord, .heads = env.heads, .loss_scale = 1.0};

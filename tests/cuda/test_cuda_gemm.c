@@ -200,7 +200,7 @@ static struct op gemm_op(enum dtype how, enum dtype out, unsigned flags, struct 
 	return (struct op){.kind = OP_GEMM,
 		.dtype = (uint8_t)how,
 		.out_dtype = (uint8_t)out,
-		.flags = (uint16_t)flags,
+		.flags = (uint32_t)flags,
 		.layer = -1,
 		.bucket = -1,
 		.what = "test",

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/price/cost.h"
+#include "sim/price/price.h"
 #include "sim/engine/predict.h"
 
 /* Eight devices in one node, so that every group has the same link. */
@@ -196,6 +196,37 @@ static void check_bounds(const char *model, const char *plan, const struct progr
 
 static void test_bounds(void) { for_each(check_bounds); }
 
+/* ---- prices ---- */
+
+static bool same_cost(const struct op_cost *a, const struct op_cost *b)
+{
+	return a->alone_s == b->alone_s && a->issue_s == b->issue_s && a->tile_overlap_s == b->tile_overlap_s &&
+	       a->bound == b->bound && a->rel_sigma == b->rel_sigma && a->holds == b->holds && a->capped == b->capped;
+}
+
+/* Ops that share a price cost the same one by one, and in any phase of a step. */
+static void check_prices(const char *model, const char *plan, const struct program *p)
+{
+	(void)model, (void)plan;
+	struct machine m = node();
+	struct prices prices;
+	size_t wrong = 0;
+	CU_ASSERT_EQUAL_FATAL(price_program(p, RATES(&m), &prices, NULL), ST_OK);
+	CU_ASSERT(prices.different.n < p->roles[0].ops.n);
+	for (size_t i = 0; i < p->roles[0].ops.n; i++) {
+		struct op op = p->roles[0].ops.at[i];
+		for (op.phase = 0; op.phase < PHASE_COUNT; op.phase++) {
+			struct op_cost own;
+			CU_ASSERT_EQUAL_FATAL(cost_op(p, &op, RATES(&m), &own, NULL), ST_OK);
+			wrong += !same_cost(&own, price_of(&prices, 0, i));
+		}
+	}
+	CU_ASSERT_EQUAL(wrong, 0);
+	prices_free(&prices);
+}
+
+static void test_prices(void) { for_each(check_prices); }
+
 /* ---- faster parts ---- */
 
 static void scale_link(struct machine *m, double f) { m->intra.Bps *= f; }
@@ -368,6 +399,7 @@ static void test_jitter_scale(void)
 
 UNIT_MAIN("predict properties", {"the slowest rank paces all", test_slow},
 	{"jitter grows with the ranks", test_jitter_scale}, {"parts add up", test_sums},
+	{"prices are shared by ops alike", test_prices},
 	{"at least the longest chain and the busiest lane", test_bounds},
 	{"faster parts are never slower", test_faster}, {"more work is never faster", test_more_work},
 	{"experts", test_experts}, {"permuting ranks changes nothing", test_permuted},

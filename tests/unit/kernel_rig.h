@@ -123,7 +123,7 @@ static inline struct op rig_op(enum op_kind kind, unsigned flags, int variant, i
 	return (struct op){.kind = (uint8_t)kind,
 		.dtype = DT_FP32,
 		.out_dtype = DT_FP32,
-		.flags = (uint16_t)flags,
+		.flags = (uint32_t)flags,
 		.mlp = (uint8_t)(kind == OP_OPTIMIZER ? 0 : variant),
 		.optimizer = (uint8_t)(kind == OP_OPTIMIZER ? variant : 0),
 		.d = {d0, d1, d2, d3, d4}};

@@ -321,7 +321,7 @@ static void test_grouped_products(void)
 	NEAR(grouped_s, 8 * (one_s + weights_B / streams_Bps)); /* nothing hides the weights' traffic */
 	grouped.flags |= OP_TRANS_A;                            /* a gradient of weights has none */
 	NEAR(cost(&m, grouped).alone_s - KERNEL_S, 8 * one_s);
-	grouped.flags &= (uint16_t)~OP_TRANS_A;
+	grouped.flags &= (uint32_t)~OP_TRANS_A;
 	CU_ASSERT_TRUE(grouped_s >= op_flop(&grouped) / m.device.matrix_flop_per_s[DT_BF16]);
 	/* so few tiles that one product leaves most SMs without one */
 	m.device.sms = 100;

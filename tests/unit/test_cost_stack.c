@@ -291,7 +291,7 @@ static void test_expert_loop(void)
 	eight.gemm.groups = on_cores.gemm.groups = 8;
 	on_cores.kind = OP_GROUPED_GEMM;
 	backward = eight;
-	backward.flags &= (uint16_t)~OP_TRANS_B;
+	backward.flags &= (uint32_t)~OP_TRANS_B;
 	const struct op_cost alone = cost(&m, one), grouped = cost(&m, eight), slow = cost(&cores, on_cores);
 	CU_ASSERT_FALSE(grouped.holds);
 	program.config.train.expert_loop = true;

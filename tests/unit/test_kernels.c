@@ -222,7 +222,7 @@ static void qk_norm_of(const int64_t *d, unsigned variant)
 	rig_open(&forward, op, 0);
 	rig_reference(&forward);
 	op.kind = OP_QK_NORM_GRAD;
-	op.flags = (uint16_t)(rms | sums);
+	op.flags = (uint32_t)(rms | sums);
 	rig_open(&r, op, 0);
 	copy_argument(&r, ARG_QK_NORM_GRAD_x, &forward, ARG_QK_NORM_x);
 	copy_argument(&r, ARG_QK_NORM_GRAD_stats, &forward, ARG_QK_NORM_stats);
