@@ -144,6 +144,8 @@ int64_t model_padded_vocab(const struct model *m, int64_t tensor)
 	return (m->vocab + multiple - 1) / multiple * multiple;
 }
 
+bool activation_is_gelu(int activation) { return activation == MLP_GELU || activation == MLP_GEGLU; }
+
 bool model_gated(const struct model *m) { return m->mlp == MLP_SWIGLU || m->mlp == MLP_GEGLU; }
 
 bool model_shares_kv_heads(const struct model *m, int64_t tensor)

@@ -17,6 +17,8 @@ enum window_kind { WINDOW_SLIDING, WINDOW_CHUNKED, WINDOW_KIND_COUNT };
 /* Activations that are no MLP's: of a pooler (BERT), of what conditions (DiT). Kernels know them beside those of enum
  * mlp. */
 enum activation_only { ACTIVATION_TANH = MLP_COUNT, ACTIVATION_SILU, ACTIVATION_COUNT };
+/* Returns whether an activation is a gelu, gated or not; of enum mlp or activation_only. */
+bool activation_is_gelu(int activation);
 /* What the model reads: ids of a vocabulary; frames of sound, of `channels` each, two for each row of an encoder
  * (Radford et al. 2022, Whisper, arXiv:2212.04356, section 2.2); or patches of pictures (Dosovitskiy et al. 2020,
  * arXiv:2010.11929). */

@@ -133,8 +133,8 @@ static double accesses_B(const struct op *op, const struct accesses *a)
 
 static bool is_composed_gelu(const struct op *op, const struct stack *s)
 {
-	const bool gelu = op->mlp == MLP_GELU || op->mlp == MLP_GEGLU;
-	return s->composed_gelu && gelu && (op->kind == OP_ACT || op->kind == OP_GATE_ACT || op->kind == OP_ACT_GRAD);
+	const bool activates = op->kind == OP_ACT || op->kind == OP_GATE_ACT || op->kind == OP_ACT_GRAD;
+	return s->composed_gelu && activates && activation_is_gelu(op->mlp);
 }
 
 /* Exchanges the kernel of an activation, or of its gradient, for those of a gelu that is written out. */

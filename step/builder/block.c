@@ -42,7 +42,7 @@ bool build_keeps(const struct builder *b) { return b->recomputing || !build_reco
 static double kept_gelu_B(const struct builder *b)
 {
 	const double act_B = dtype_bytes(b->act), fp32_B = dtype_bytes(DT_FP32);
-	if (!b->c->stack.composed_gelu || (b->m->mlp != MLP_GELU && b->m->mlp != MLP_GEGLU))
+	if (!b->c->stack.composed_gelu || !activation_is_gelu(b->m->mlp))
 		return 0;
 	return b->c->stack.autocast ? act_B + 3 * fp32_B : 3 * act_B;
 }
