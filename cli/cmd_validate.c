@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/threads.h"
 #include "cli/command.h"
+#include "cli/validate/lists.h"
 #include "cli/validate/validate.h"
 #include "report/report.h"
 
@@ -209,8 +210,9 @@ enum status cmd_validate(struct context *x, struct error *e)
 {
 	struct csv t;
 	judged_rows rows = {0};
-	enum status st = load(x->options, &t, e);
-	if (st)
+	const struct word_lists *words;
+	enum status st = word_lists_load(&words, e); /* first: lists that are broken would refuse each row */
+	if (st || (st = load(x->options, &t, e)))
 		return st;
 	if (is_table_of_collectives(&t)) {
 		st = validate_collectives(&t, x->options, e);

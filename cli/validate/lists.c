@@ -126,10 +126,15 @@ static enum status read_column(struct ydoc *doc, const struct ynode *n, struct w
 
 static enum status read_cells(struct ydoc *doc, struct word_lists *out, struct error *e)
 {
+	static const char *const columns[] = {"sharding", "dtype", "optimizer", "attention", "act_ckpt", "mlp",
+		"seq_parallel", "tied_emb", "adapter"};
 	const struct ynode *root = ydoc_root(doc);
 	enum status st = ST_OK;
 	if (root->kind != Y_MAP)
 		return ynode_error(root, e, "expected a list of words for each column");
+	for (size_t i = 0; i < COUNT(columns); i++)
+		if (!ynode_get(root, columns[i]))
+			return ynode_error(root, e, "expected the words of the column %s", columns[i]);
 	for (size_t i = 0; i < root->n && !st; i++)
 		st = read_column(doc, root->child[i], out, e);
 	return st;

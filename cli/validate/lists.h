@@ -1,4 +1,4 @@
-/* The words of published tables, as data: configs/words. Private to cli/validate/. */
+/* The words of published tables, as data: configs/words. Private to `stepsim validate`. */
 #ifndef STEPSIM_CLI_VALIDATE_LISTS_H
 #define STEPSIM_CLI_VALIDATE_LISTS_H
 

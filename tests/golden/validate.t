@@ -270,3 +270,25 @@ Rows are judged on all cores. What comes out does not depend on how many there a
 
     $ stepsim validate $ROOT/tests/validation/steps-sample.csv --csv all.csv -q >all.txt; taskset -c $(taskset -cp $$ | grep -o '[0-9]*$') stepsim validate $ROOT/tests/validation/steps-sample.csv --csv one.csv -q >one.txt; cmp all.csv one.csv && cmp all.txt one.txt && sed 1d all.csv | wc -l
     74
+
+A list of words that is broken, or that lacks a column, ends the command before its first row:
+
+    $ mkdir home && cp -r $ROOT/configs home/
+    > for edit in 's/^adapter:/adaptor:/' '0,/words:/s//wordz:/' 's/^sharding:/sharding: [/'
+    > do sed "$edit" $ROOT/configs/words/cells.yaml >home/configs/words/cells.yaml
+    > for table in steps collectives
+    > do STEPSIM_HOME=home stepsim validate $ROOT/tests/validation/$table-sample.csv -q; echo $?
+    > done
+    > done
+    stepsim: home/configs/words/cells.yaml:4:1: expected the words of the column adapter
+    2
+    stepsim: home/configs/words/cells.yaml:4:1: expected the words of the column adapter
+    2
+    stepsim: home/configs/words/cells.yaml:5:3: sharding: expected its words
+    2
+    stepsim: home/configs/words/cells.yaml:5:3: sharding: expected its words
+    2
+    stepsim: home/configs/words/cells.yaml:6:8: did not find expected ',' or ']' (while parsing a flow sequence that began at home/configs/words/cells.yaml:4:11)
+    2
+    stepsim: home/configs/words/cells.yaml:6:8: did not find expected ',' or ']' (while parsing a flow sequence that began at home/configs/words/cells.yaml:4:11)
+    2
