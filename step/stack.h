@@ -66,6 +66,8 @@ enum stage_split {
 	X("logit", logit_B, BYTE, 0, 1000, "memory traffic a logit, forward and backward of the loss; 0: as counted") \
 	X("optimizer", optimizer_B, BYTE, 0, 1000, \
 		"memory traffic an updated parameter, with clipping and copies; 0: as counted") \
+	X("optimizer_fused", optimizer_fused_B, BYTE, 0, 1000, \
+		"the same where the update is one kernel; 0: as optimizer") \
 	X("overlap_tax", overlap_tax, NONE, 0, 1, "compute time lost for each second of a collective beside it") \
 	/* step/dropout.h */ \
 	X("dropout", dropout, NONE, 0, 10, "reads and writes of an element for dropout beside its mask") \
@@ -230,7 +232,7 @@ struct stack_number {
 	size_t offset; /* in struct stack */
 	const char *meaning;
 };
-#define STACK_NUMBERS 13 /* of which a family uses eleven at the most */
+#define STACK_NUMBERS 14 /* of which a family uses eleven at the most */
 extern const struct stack_number stack_numbers[STACK_NUMBERS];
 #define STACK_MEMORIES 11
 extern const struct stack_number stack_memories[STACK_MEMORIES];

@@ -236,6 +236,14 @@ static double softmax_B(const struct op *op, double counted_B, const struct stac
 	                   : counted_B * s->elementwise_passes;
 }
 
+/* Returns the traffic of an update. The stack's numbers are of one pass over Adam's state. */
+static double update_B(const struct op *op, double counted_B, const struct stack *s)
+{
+	const bool one_kernel = op->flags & OP_FUSED && s->optimizer_fused_B > 0;
+	const double each_B = one_kernel ? s->optimizer_fused_B : s->optimizer_B;
+	return each_B > 0 && op->kind == OP_OPTIMIZER ? each_B * (double)op->update.elements - saved_B(op) : counted_B;
+}
+
 double gpu_op_B(const struct op *op, const struct stack *s)
 {
 	const bool scaled = op->kind == OP_CAST && op->out_dtype == DT_FP8;
@@ -255,10 +263,7 @@ double gpu_op_B(const struct op *op, const struct stack *s)
 	case CLASS_LOSS:
 		return s->logit_B > 0 ? s->logit_B * loss_share(op) * (double)op->matrix.rows * (double)op->matrix.cols
 		                      : counted_B;
-	case CLASS_OPTIMIZER: /* the stack's number is of one pass over Adam's state */
-		return s->optimizer_B > 0 && op->kind == OP_OPTIMIZER
-		               ? s->optimizer_B * (double)op->update.elements - saved_B(op)
-		               : counted_B;
+	case CLASS_OPTIMIZER: return update_B(op, counted_B, s);
 	case CLASS_EMBEDDING: return counted_B + added_apart_B(op, s);
 	case CLASS_CONVOLUTION: return counted_B + transposed_B(op, s);
 	default: return counted_B;

@@ -351,7 +351,7 @@ void update_from(struct builder *b, int32_t i, enum optimizer o, int64_t from)
 	const bool away = offloads_states(b), in_8_bits = b->c->train.optimizer_bits == 8;
 	struct op op = update_op(b, OP_OPTIMIZER, o, i);
 	op.update.elements = from > 0 ? build_other_elements(k) : bucket_part(k);
-	if (b->c->train.fused || away || in_8_bits) /* bitsandbytes has only the fused kernel */
+	if (b->c->train.fused_optimizer || away || in_8_bits) /* bitsandbytes has only the fused kernel */
 		op.flags |= OP_FUSED;
 	if (in_8_bits) {
 		op.flags |= OP_STATES_8;
@@ -434,7 +434,7 @@ static double update_copies_B(const struct builder *b)
 {
 	const struct train *t = &b->c->train;
 	double elements = 0;
-	if (t->fused || t->optimizer_bits == 8 || offloads_states(b))
+	if (t->fused_optimizer || t->optimizer_bits == 8 || offloads_states(b))
 		return 0;
 	for (size_t i = 0; i < b->r->buckets.n; i++)
 		if (b->r->buckets.at[i].trained)

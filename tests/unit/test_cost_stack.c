@@ -219,6 +219,25 @@ static void test_rows_copied(void)
 	program.config.parallel.tensor_overlap = program.config.stack.dtensor = false;
 }
 
+/* Where the update is one kernel, its traffic is that of stacks that count it apart. Without a number it is the other.
+ */
+static void test_fused_optimizer(void)
+{
+	mesh(1, 1);
+	struct machine m = gpu();
+	struct op update = {.kind = OP_OPTIMIZER, .optimizer = OPT_ADAMW, .dtype = DT_FP32, .out_dtype = DT_FP32};
+	update.update.elements = 1000000000;
+	program.config.stack.optimizer_B = 105;
+	const double foreach_s = cost(&m, update).alone_s;
+	update.flags = OP_FUSED;
+	NEAR(cost(&m, update).alone_s, foreach_s);
+	program.config.stack.optimizer_fused_B = 40;
+	NEAR(cost(&m, update).alone_s, foreach_s - 65e9 / (2e12 * 0.9));
+	update.flags = 0;
+	NEAR(cost(&m, update).alone_s, foreach_s);
+	program.config.stack.optimizer_B = program.config.stack.optimizer_fused_B = 0;
+}
+
 /* Dispatch on DTensors takes the host thread longer for each op, but not in a graph. */
 static void test_dtensors(void)
 {
@@ -434,6 +453,7 @@ UNIT_MAIN("cost_stack", {"dropout", test_dropout}, {"counts of experts' rows", t
 	{"experts' biases", test_expert_biases}, {"launches that are waited for", test_launch_blocking},
 	{"scales of fp8 copies", test_dynamic_scales}, {"gathered weights copied back", test_copies_gathered},
 	{"rows of DTensor", test_rows_copied}, {"dispatch on DTensors", test_dtensors},
-	{"adapters' units", test_adapter_units}, {"sums of gradients by kernels of their own", test_adds_gradients},
+	{"fused optimizers", test_fused_optimizer}, {"adapters' units", test_adapter_units},
+	{"sums of gradients by kernels of their own", test_adds_gradients},
 	{"gradients through buckets", test_copies_gradients}, {"products of one repeated token", test_repeated_data},
 	{"prices of a role", test_prices})

@@ -126,8 +126,9 @@ static void test_terms(void)
 
 	c = tiny(3);
 	c.stack.memory.update_copies = 1;
-	CU_ASSERT_EQUAL(held_B(&c, "optimizer copies", true), 0); /* a fused kernel needs none */
 	c.train.fused = false;
+	CU_ASSERT_EQUAL(held_B(&c, "optimizer copies", true), 0); /* a fused kernel needs none */
+	c.train.fused_optimizer = false;
 	CU_ASSERT_EQUAL(held_B(&c, "optimizer copies", true), 4 * params);
 	c.train.optimizer_bits = 16;
 	CU_ASSERT_EQUAL(held_B(&c, "optimizer copies", true), 2 * params);

@@ -36,7 +36,8 @@ static inline struct config tiny_config(void)
 		.optimizer = OPT_ADAMW,
 		.optimizer_bits = 32,
 		.recompute_modules = AUTO,
-		.fused = true};
+		.fused = true,
+		.fused_optimizer = true};
 	c.parallel = (struct parallel){.strategy = STRAT_DDP,
 		.data = 2,
 		.shard = 2,
