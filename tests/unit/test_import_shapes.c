@@ -149,6 +149,39 @@ static void test_nemo(void)
 	check_leaf("model.num_micro_batches_with_partial_activation_checkpoints", NOT_MODELLED,
 		"recomputation of a part of the micro-batches");
 	import_free(&im);
+
+	/* NeMo-Framework-Launcher, conf/training/grok/grok1_proxy.yaml: Megatron's own optimizer, cut over ranks */
+	take("trainer: {devices: 8, num_nodes: 8, precision: bf16}\n"
+	     "model: {num_layers: 8, hidden_size: 64, num_attention_heads: 4, encoder_seq_length: 64,\n"
+	     "  mcore_customization_config: {parallel_attention: false},\n"
+	     "  optim: {name: mcore_distributed_optim, overlap_grad_sync: true}}\n",
+		"nemo");
+	check(KEY_parallel_strategy, "zero1");
+	check(KEY_train_optimizer, "adamw");
+	check(KEY_model_parallel_residual, "false");
+	import_free(&im);
+
+	/* NeMo, conf/megatron_falcon_config.yaml: the key stands beside model */
+	take("trainer: {devices: 1, num_nodes: 1, precision: bf16}\n"
+	     "model: {num_layers: 32, hidden_size: 4544, num_attention_heads: 71, encoder_seq_length: 2048,\n"
+	     "  optim: {name: fused_adam}}\nmcore_customization_config: {parallel_attention: true}\n"
+	     "nemo_version: 1.21.0rc0\n",
+		"nemo");
+	check(KEY_parallel_strategy, "ddp");
+	check(KEY_model_parallel_residual, "true");
+	check_leaf("nemo_version", NO_EFFECT, "files and logs");
+	import_free(&im);
+
+	/* Megatron-Bridge, conf/llama32_3b-1b_distill_override_example.yaml: a second model, the teacher */
+	take("model: {seq_length: 4096, tensor_model_parallel_size: 2, teacher: {tensor_model_parallel_size: 4},\n"
+	     "  kd_config: {skip_lm_loss: true}}\ntrain: {global_batch_size: 8, micro_batch_size: 1}\n"
+	     "ddp: {grad_reduce_in_fp32: true}\n",
+		"nemo");
+	check(KEY_parallel_tensor, "2");
+	check_leaf("model.teacher.tensor_model_parallel_size", NOT_MODELLED,
+		"distillation: the teacher's forward pass");
+	check_leaf("model.kd_config.skip_lm_loss", NOT_MODELLED, "distillation: the teacher's forward pass");
+	import_free(&im);
 }
 
 /* ---- others ---- */
@@ -158,12 +191,14 @@ static void test_deepspeed(void)
 	take("{\"train_micro_batch_size_per_gpu\": \"auto\", \"gradient_accumulation_steps\": \"auto\",\n"
 	     " \"train_batch_size\": \"auto\", \"bf16\": {\"enabled\": \"auto\"}, \n"
 	     " \"zero_optimization\": {\"stage\": 3,\n"
-	     "  \"reduce_bucket_size\": 0, \"gather_16bit_weights_on_model_save\": true}}",
+	     "  \"reduce_bucket_size\": 0, \"gather_16bit_weights_on_model_save\": true},\n"
+	     " \"monitor_config\": {\"enabled\": true, \"csv_monitor\": {\"enabled\": false}}}",
 		"deepspeed");
 	check(KEY_train_dtype, "bf16");
 	check(KEY_train_micro_batch, "1");
 	check(KEY_train_batch_per_gpu, "1");
 	check(KEY_parallel_bucket_mb, NULL);
+	check_leaf("monitor_config.enabled", NO_EFFECT, "files and logs");
 	import_free(&im);
 
 	take("{\"train_micro_batch_size_per_gpu\": 2, \"gradient_accumulation_steps\": 4, \"train_batch_size\": 64,\n"
