@@ -21,6 +21,8 @@
 /* Ops that share a device or a link may meet in another order when one of them gets faster, and the step may then be a
  * little longer (R. L. Graham, Bounds on multiprocessing timing anomalies, SIAM J. Appl. Math. 17, 1969). */
 #define ANOMALY 0.01
+/* Where a pipeline's sends and the collectives of replicas share a network that bounds the step: 3 % was seen. */
+#define ANOMALY_SHARED 0.05
 /* Where each micro-batch reduces, that delays the gathers of the next, which a step of half the batch does not have: up
  * to 16 % were seen on random plans. */
 #define NEXT_MICRO_BATCH 0.25
@@ -85,14 +87,15 @@ static void faster(const struct drawn *d, const struct result *now)
 		{"faster links inside", {.inside = 2}}, {"a faster network", {.network = 2}},
 		{"a latency cut to a half", {.latency = 0.5}}, {"shorter launches", {.launch = 0.5}},
 		{"a machine twice as fast", {2, 2, 2, 2, 0.5, 0.5}}};
+	const bool shared = d->c.parallel.pipeline > 1 && d->c.parallel.data > 1;
 	for (size_t i = 0; i < COUNT(faster); i++) {
 		struct result r;
 		if (!run(d, &d->c, &faster[i].w, &r)) {
 			CU_FAIL("a plan that runs on a faster machine");
 			continue;
 		}
-		holds(r.time.step_s <= now->time.step_s * (1 + ANOMALY), d, faster[i].name, now->time.step_s,
-			r.time.step_s);
+		holds(r.time.step_s <= now->time.step_s * (1 + (shared ? ANOMALY_SHARED : ANOMALY)), d, faster[i].name,
+			now->time.step_s, r.time.step_s);
 	}
 }
 
@@ -133,13 +136,12 @@ static void more_batch(const struct drawn *d, const struct result *now)
 		r.tokens_per_s * r.time.step_s);
 }
 
-/* A schedule that parts backward keeps what is recomputed until the weights' gradients: where one micro-batch is in
- * flight, recomputation saves nothing, and the block that it begins with holds its input beside what is made of it. */
-static double held_input_B(const struct config *c)
+/* A stage with one micro-batch in flight saves nothing by recomputation where it has one block, or where a schedule
+ * that parts backward keeps what is recomputed for the weights' gradients. A block then holds its input beside what is
+ * made of it, or a mixture's result, which the gradient does not read. */
+static double held_B(const struct config *c)
 {
 	const double shards = c->parallel.sequence_parallel ? (double)c->parallel.tensor : 1;
-	if (!schedule_splits_backward(c->parallel.schedule))
-		return 0;
 	return (double)(c->train.micro_batch * c->model.seq_len * c->model.hidden) * dtype_bytes(c->train.dtype) /
 	       shards;
 }
@@ -159,7 +161,7 @@ static void recomputation(const struct drawn *d)
 		if (!run(d, &c, NULL, &r))
 			continue;
 		if (known)
-			holds((double)r.memory.total_B <= (double)last.memory.total_B + held_input_B(&c), d, more[i],
+			holds((double)r.memory.total_B <= (double)last.memory.total_B + held_B(&c), d, more[i],
 				(double)last.memory.total_B, (double)r.memory.total_B);
 		last = r;
 		known = true;
