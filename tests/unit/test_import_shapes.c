@@ -186,6 +186,55 @@ static void test_nemo(void)
 
 /* ---- others ---- */
 
+/* axolotl, examples/llama-3/lora-8b.yml: embeddings trained whole beside adapters, which are taken */
+static void test_axolotl(void)
+{
+	take("base_model: NousResearch/Meta-Llama-3-8B\nsequence_len: 4096\nmicro_batch_size: 2\nadapter: lora\n"
+	     "lora_r: 32\nlora_target_linear: true\nlora_modules_to_save: [embed_tokens, lm_head]\n",
+		"axolotl");
+	check(KEY_train_lora_rank, "32");
+	check_leaf("lora_modules_to_save", NOT_MODELLED, "weights trained whole beside adapters");
+	import_free(&im);
+	/* without gate_proj and o_proj */
+	take("base_model: NousResearch/Meta-Llama-3-8B\nmicro_batch_size: 2\nadapter: lora\n"
+	     "lora_target_modules: [q_proj, v_proj, up_proj]\n",
+		"axolotl");
+	check(KEY_train_lora_targets, "all");
+	check_leaf("lora_target_modules", TAKEN,
+		"train.lora_targets, all products of the widest kind listed: MLPs, attention, or queries, keys and "
+		"values");
+	import_free(&im);
+}
+
+/* nanotron, examples/exp1_280m_llama_100k_ctx_and_2m_bs.yaml: its form before stages of data */
+static void test_nanotron(void)
+{
+	take("parallelism: {dp: 5, tp: 8}\ntokens: {micro_batch_size: 4, sequence_length: 1024}\n"
+	     "model: {model_config: {num_hidden_layers: 2, hidden_size: 64, num_attention_heads: 8}}\n"
+	     "optimizer: {adam_beta1: 0.9, torch_adam_is_fused: true, zero_stage: 0}\n"
+	     "data: {dataset: {dataloader_type: single}, num_loading_workers: 3, seed: 42}\n"
+	     "experiment_logger: {tensorboard_logger: {flush_secs: 30}}\n",
+		"nanotron");
+	check(KEY_data_workers, "3");
+	check_leaf("optimizer.adam_beta1", NO_EFFECT, "arithmetic of a step's update");
+	check_leaf("optimizer.torch_adam_is_fused", NO_EFFECT, "arithmetic of a step's update");
+	check_leaf("data.dataset.dataloader_type", NO_EFFECT, "where data lie");
+	check_leaf("experiment_logger.tensorboard_logger.flush_secs", NO_EFFECT, "files and logs");
+	import_free(&im);
+}
+
+/* llm-foundry, scripts/train/yamls/pretrain/te-hf-llama-3.1-8B.yaml */
+static void test_llm_foundry(void)
+{
+	take("max_seq_len: 2048\nglobal_train_batch_size: 8\ndevice_train_microbatch_size: 1\nprecision: amp_fp8\n"
+	     "model: {name: hf_causal_lm_te, pretrained_model_name_or_path: meta-llama/Meta-Llama-3.1-8B}\n"
+	     "fsdp_config: {sharding_strategy: FULL_SHARD, mixed_precision: PURE}\n",
+		"llm-foundry");
+	check(KEY_train_dtype, "fp8");
+	check(KEY_train_reduce_dtype, "bf16");
+	import_free(&im);
+}
+
 static void test_deepspeed(void)
 {
 	take("{\"train_micro_batch_size_per_gpu\": \"auto\", \"gradient_accumulation_steps\": \"auto\",\n"
@@ -240,4 +289,5 @@ static void test_others(void)
 
 UNIT_MAIN("step: shapes of imported configs", {"expressions", test_expressions},
 	{"functional test", test_functional_test}, {"script", test_script}, {"dump", test_dump}, {"NeMo", test_nemo},
+	{"Axolotl", test_axolotl}, {"nanotron", test_nanotron}, {"llm-foundry", test_llm_foundry},
 	{"DeepSpeed", test_deepspeed}, {"others", test_others})
