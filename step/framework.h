@@ -31,6 +31,7 @@ struct framework {
 	                           reduce_dtype) */
 	bool sums_wide;         /* gradients are summed and reduced in fp32, though the stack's are not */
 	bool stores_wide;       /* with fp8 products the weights have 16 bits, though the stack stores them in fp8 */
+	bool bf16_shards;  /* in bf16 its optimizer shards its states though no ZeRO is asked for: ddp means zero1 */
 	bool half_weights; /* with dtype fp16 also weights and gradients are fp16, with fp32 master weights (apex.amp's
 	                      O2, as NVIDIA's BERT scripts set it) */
 	bool waits;        /* the host thread waits for each step's loss (train.sync_every 1) */

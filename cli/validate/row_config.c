@@ -152,6 +152,15 @@ static enum status write_recompute(const struct csv *t, size_t row, const struct
 }
 
 /* Writes the formats of products, weights and gradients. */
+/* Where the row says so: a blank is the format of the stack's own runs. */
+static bool takes_bf16_stack(const struct csv *t, size_t row, const struct framework *f)
+{
+	struct meaning dtype;
+	struct error e;
+	return f->bf16_stack[0] && *csv_get(t, row, "dtype") && !cell_read(t, row, "dtype", &dtype, &e) &&
+	       strcmp(dtype.value, "bf16") == 0;
+}
+
 static enum status write_formats(const struct csv *t, size_t row, const struct framework *f, FILE *out, struct error *e)
 {
 	struct meaning m;
@@ -161,9 +170,7 @@ static enum status write_formats(const struct csv *t, size_t row, const struct f
 		   *kept = csv_get(t, row, "param_dtype"); /* gradients are kept and reduced so, too */
 	if (strcmp(dtype, "fp32/tf32") == 0)
 		dtype = multiplies_tf32(csv_get(t, row, "gpu")) ? "tf32" : "fp32";
-	fprintf(out, "  stack: %s\n  dtype: %s\n",
-		f->bf16_stack[0] && strcmp(dtype, "bf16") == 0 && *csv_get(t, row, "dtype") ? f->bf16_stack : f->stack,
-		dtype);
+	fprintf(out, "  stack: %s\n  dtype: %s\n", takes_bf16_stack(t, row, f) ? f->bf16_stack : f->stack, dtype);
 	write_more(&m, out);
 	if (*kept)
 		fprintf(out, "  param_dtype: %s\n  grad_dtype: %s\n  reduce_dtype: %s\n", kept, kept, kept);
@@ -217,6 +224,8 @@ static enum status write_parallel(const struct csv *t, size_t row, const struct 
 	if (cell_read(t, row, "sharding", &sharding, e) || cell_read(t, row, "seq_parallel", &sequence_parallel, e))
 		return e->status;
 	const char *strategy = sharding.value;
+	if (f->bf16_shards && takes_bf16_stack(t, row, f) && strcmp(strategy, "ddp") == 0)
+		strategy = "zero1";
 	int64_t n = whole(t, row, "n_gpus", 0), replicas = tp * pp * cp > 0 ? n / (tp * pp * cp) : 0;
 	if (replicas * tp * pp * cp != n)
 		return error_set(e, ST_INPUT, "tp x pp x cp does not divide n_gpus");

@@ -138,6 +138,7 @@ static void test_blanks(void)
 	f = framework_of(&known, "Megatron-DeepSpeed 2022");
 	CU_ASSERT_PTR_NOT_NULL_FATAL(f);
 	CU_ASSERT_STRING_EQUAL(f->bf16_stack, "megatron-deepspeed-bf16");
+	CU_ASSERT_TRUE(f->bf16_shards);
 	CU_ASSERT_STRING_EQUAL(f->position, "learned");
 	CU_ASSERT_STRING_EQUAL(f->recompute, "full");
 	CU_ASSERT_TRUE(f->bias);
