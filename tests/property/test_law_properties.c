@@ -138,12 +138,11 @@ static void more_batch(const struct drawn *d, const struct result *now)
 
 /* A stage with one micro-batch in flight saves nothing by recomputation where it has one block, or where a schedule
  * that parts backward keeps what is recomputed for the weights' gradients. A block then holds its input beside what is
- * made of it, or a mixture's result, which the gradient does not read. */
+ * made of it, or a result that the gradient does not read: less than one activation that tensor ranks have gathered. */
 static double held_B(const struct config *c)
 {
-	const double shards = c->parallel.sequence_parallel ? (double)c->parallel.tensor : 1;
-	return (double)(c->train.micro_batch * c->model.seq_len * c->model.hidden) * dtype_bytes(c->train.dtype) /
-	       shards;
+	return (double)(c->train.micro_batch * c->model.seq_len / c->parallel.context * c->model.hidden) *
+	       dtype_bytes(c->train.dtype);
 }
 
 /* Without the last product. A stack that runs that one again makes what the gradient does not read: its result, before
