@@ -341,7 +341,9 @@ static enum status builder_init(struct builder *b, const struct config *c, struc
 	b->ffn = c->model.ffn_hidden / b->tensor;
 	b->vocab = model_padded_vocab(&c->model, b->tensor) / b->tensor;
 	const bool shares = b->dp > 1 || p->mesh.size[p->mesh.experts] > 1; /* any bucket */
-	b->gathers = strategy_has(c->parallel.strategy, STRATEGY_CUTS_WEIGHTS) && shares;
+	/* A rank alone brings its weights in from the host as it would gather them. */
+	b->gathers = strategy_has(c->parallel.strategy, STRATEGY_CUTS_WEIGHTS) &&
+	             (shares || c->train.offload == OFF_OPTIMIZER_PARAMS);
 	b->shards_gradients = parallel_reduces_each(&c->parallel) && shares;
 	b->act = dtype_stored(c->train.dtype);
 	b->weight = dtype_stored(c->train.param_dtype);

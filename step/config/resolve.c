@@ -162,9 +162,6 @@ static enum status check_offload(const struct config *c, struct error *e)
 			"%s keeps whole weights on the device, and offload optimizer+params brings in a rank's "
 			"part of them (accepted: %s)",
 			strategy_name(p->strategy), strategy_names(STRATEGY_CUTS_WEIGHTS, 0, names));
-	if (t->offload == OFF_OPTIMIZER_PARAMS && p->shard * p->context == 1)
-		return config_error_key(c, KEY_train_offload, e,
-			"one rank has nothing to gather: optimizer+params needs 2 or more (nearest: optimizer)");
 	return ST_OK;
 }
 
