@@ -43,7 +43,7 @@ def run(words, text=None):
 def preset(path):
     """Returns the keys of a preset's model, and the rest."""
     keys, rest, inside = {}, {}, False
-    for line in path.read_text().splitlines():
+    for line in re.sub(r"\\\n *", "", path.read_text()).splitlines():  # quoted lines may go on
         inside = line.startswith("model:") or (inside and line.startswith(" "))
         if found := re.match(r"( *)([a-z_0-9]+): *(.+?) *(?:#.*)?$", line):
             (keys if inside else rest)[found[2]] = found[3].strip('"')
