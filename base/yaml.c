@@ -10,6 +10,7 @@
 
 #include "base/arena.h"
 #include "base/paths.h"
+#include "base/utf8.h"
 #include "base/vec.h"
 
 #define DEPTH_MAX 32
@@ -60,61 +61,6 @@ static enum status refuse_tag(const struct builder *b, const yaml_char_t *tag, y
 	return complain(b, at,
 		strcmp((const char *)tag, "!include") == 0 ? "!include is not supported: put the keys of that file here"
 							   : "tags (!) are not supported");
-}
-
-/* ---- bytes ---- */
-
-/* The length of the UTF-8 character at `s` (RFC 3629: no overlong forms, no surrogates, up to U+10FFFF); 0 when it is
- * not one. */
-static size_t utf8_length(const unsigned char *s, size_t len)
-{
-	unsigned char low = 0x80, high = 0xBF;
-	size_t n = s[0] < 0x80                    ? 1
-	           : s[0] >= 0xC2 && s[0] <= 0xDF ? 2
-	           : (s[0] & 0xF0) == 0xE0        ? 3
-	           : s[0] >= 0xF0 && s[0] <= 0xF4 ? 4
-	                                          : 0;
-	if (n == 0 || n > len)
-		return 0;
-	if (s[0] == 0xE0)
-		low = 0xA0;
-	if (s[0] == 0xED)
-		high = 0x9F;
-	if (s[0] == 0xF0)
-		low = 0x90;
-	if (s[0] == 0xF4)
-		high = 0x8F;
-	for (size_t i = 1; i < n; i++) {
-		if (s[i] < low || s[i] > high)
-			return 0;
-		low = 0x80;
-		high = 0xBF;
-	}
-	return n;
-}
-
-/* libyaml would guess UTF-16 and reports bad bytes without a position, so the text is checked before it gets there. */
-static enum status check_bytes(const struct builder *b)
-{
-	yaml_mark_t at = {0};
-	for (size_t i = 0; i < b->len;) {
-		unsigned char c = (unsigned char)b->text[i];
-		size_t n = utf8_length((const unsigned char *)b->text + i, b->len - i);
-		if (n == 0)
-			return complain(b, at, "the text is not UTF-8");
-		bool line_end = c == '\n' || (c == '\r' && !(i + 1 < b->len && b->text[i + 1] == '\n'));
-		if ((c < 0x20 && c != '\t' && c != '\n' && c != '\r') || c == 0x7F)
-			return complain(b, at, "a control character is not allowed");
-		at.line += line_end;
-		at.column = line_end ? 0 : at.column + 1;
-		i += n;
-	}
-	return ST_OK;
-}
-
-enum status ydoc_check_text(const char *text, size_t len, const char *name, struct error *e)
-{
-	return check_bytes(&(struct builder){.name = name, .text = text, .len = len, .e = e});
 }
 
 /* ---- nodes ---- */
@@ -468,8 +414,9 @@ enum status ydoc_parse(const char *text, size_t len, const char *name, struct yd
 		st = error_nomem(e, "a YAML document");
 		goto out;
 	}
-	if ((st = check_bytes(&b)))
+	if ((st = utf8_check(text, len, b.name, e)))
 		goto out;
+	/* Checked before: libyaml would guess UTF-16, and reports bad bytes without a position. */
 	yaml_parser_set_encoding(&parser, YAML_UTF8_ENCODING);
 	yaml_parser_set_input_string(&parser, (const unsigned char *)text, len);
 	if ((st = read_events(&b, &parser)) || (st = empty_is_mapping(&b)))

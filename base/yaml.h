@@ -34,8 +34,6 @@ struct ydoc;
 /* Reads a file, or a buffer under `name`. An empty document is an empty mapping. The document owns its nodes. */
 enum status ydoc_load(const char *path, struct ydoc **out, struct error *e);
 enum status ydoc_parse(const char *text, size_t len, const char *name, struct ydoc **out, struct error *e);
-/* Checks that a text is UTF-8 without control characters, as ydoc_parse does. ST_INPUT with position. */
-enum status ydoc_check_text(const char *text, size_t len, const char *name, struct error *e);
 const struct ynode *ydoc_root(const struct ydoc *doc);
 void ydoc_destroy(struct ydoc *doc); /* NULL-safe */
 

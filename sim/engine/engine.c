@@ -1,89 +1,10 @@
-#include "sim/engine/engine.h"
+#include "sim/engine/engine_state.h"
 
 #include "base/array.h"
 
 #include <assert.h>
 #include <math.h>
 #include <stdbool.h>
-#include <stdlib.h>
-
-#define NONE UINT32_MAX
-#define NOT_ENDED (-1)
-
-/* A slot is a lane of an actor and the task at its head. No other task of the lane can act before that one ends. */
-enum slot_state {
-	SLOT_EMPTY,
-	SLOT_BLOCKED, /* on dependencies */
-	SLOT_ISSUING, /* due when its task is issued */
-	SLOT_WAITING, /* resident, on the other members of its join */
-	SLOT_MOVING,  /* its leader is due when they end */
-	SLOT_STATES
-};
-
-struct slot {
-	uint32_t task;
-	uint32_t deps_ended; /* so many of the head's first dependencies have ended */
-	uint32_t awaits;     /* the next of them when it was last looked at, NONE: not yet looked at */
-	enum slot_state state;
-	double own_rate; /* what its actor grants */
-
-	/* The leader carries the progress of all members and stands in the heap for them. It is the first member to
-	 * arrive, or the task itself without a join. */
-	uint32_t leader, next_member;
-	bool repace;
-	double rate, left_ps; /* left_ps of alone time at since_ps */
-	int64_t since_ps;
-
-	uint32_t heap_at; /* NONE: not due */
-};
-
-struct due {
-	int64_t at_ps;
-	uint64_t sequence;
-	uint32_t slot;
-};
-
-/* The lanes of an actor by the state of their slots, a bit a lane: most are empty or blocked at any instant. */
-struct lanes {
-	uint32_t in[SLOT_STATES];
-};
-
-struct task_state {
-	uint32_t next_on_lane;
-	uint32_t held_by;  /* the task before it that held the host thread last, NONE */
-	int64_t issued_ps; /* from the end of that one */
-	bool released;     /* its dependents may start */
-};
-
-struct join {
-	uint32_t members, arrived;
-	uint32_t leader;
-	int64_t alone_ps;
-};
-
-struct engine {
-	const struct task *tasks;
-	const uint32_t *deps;
-	struct task_time *times;
-	size_t n;
-	uint32_t actors, n_slots;
-
-	int64_t now_ps;
-	uint64_t sequence;
-	size_t ended;
-	struct slot *slots;  /* actors x ENGINE_LANES */
-	struct lanes *lanes; /* by actor */
-	uint32_t *queue;     /* by actor: the first queued task that has not started, NONE */
-	struct task_state *state;
-	struct join *joins;
-	struct due *heap; /* of due slots */
-	uint32_t n_heap;
-	uint32_t *lists;              /* owns due, changed and leaders, an entry a slot each */
-	uint32_t *due;                /* slots collected at this instant */
-	uint32_t *changed, n_changed; /* actors whose lanes or moving tasks changed at this instant */
-	bool *is_changed;
-	uint32_t *leaders, n_leaders; /* whose members' rates changed at this instant */
-};
 
 /* ---- numbers: libm's fmin, fmax and llround are calls, and mind what no time is ---- */
 
@@ -167,15 +88,6 @@ static void mark_changed(struct engine *g, uint32_t actor)
 	g->changed[g->n_changed++] = actor;
 }
 
-static void set_state(struct engine *g, uint32_t slot, enum slot_state state)
-{
-	struct lanes *l = &g->lanes[slot / ENGINE_LANES];
-	const uint32_t lane = 1u << slot % ENGINE_LANES;
-	l->in[g->slots[slot].state] &= ~lane;
-	l->in[state] |= lane;
-	g->slots[slot].state = state;
-}
-
 /* Takes the lowest lane out of a set of them. */
 static uint32_t take_lane(uint32_t *lanes)
 {
@@ -199,19 +111,12 @@ static void begin_moving(struct engine *g, uint32_t leader, int64_t alone_ps)
 	}
 }
 
-static uint32_t first_queued(const struct engine *g, size_t from, uint32_t actor)
-{
-	while (from < g->n && g->tasks[from].actor == actor && !g->tasks[from].queued)
-		from++;
-	return from < g->n && g->tasks[from].actor == actor ? (uint32_t)from : NONE;
-}
-
 static void start(struct engine *g, uint32_t slot)
 {
 	struct slot *s = &g->slots[slot];
 	const struct task *t = &g->tasks[s->task];
 	if (t->queued) {
-		g->queue[t->actor] = first_queued(g, s->task + (size_t)1, t->actor);
+		g->queue[t->actor] = engine_first_queued(g, s->task + (size_t)1, t->actor);
 		mark_changed(g, t->actor);
 	}
 	g->times[s->task].start_ps = g->now_ps;
@@ -400,85 +305,6 @@ static void run(struct engine *g)
 	}
 }
 
-static enum status check_task(const struct engine *g, size_t i, struct error *e)
-{
-	const struct task *t = &g->tasks[i];
-	if (t->actor >= g->actors || (i > 0 && t->actor < g->tasks[i - 1].actor))
-		return error_set(e, ST_RUN, "engine: task %zu: actor %u out of order or range", i, t->actor);
-	if (t->lane >= ENGINE_LANES)
-		return error_set(e, ST_RUN, "engine: task %zu: lane %u, of %d", i, t->lane, ENGINE_LANES);
-	if (t->alone_ps < 0 || (t->issue_ps < 0 && i > 0 && t->actor == g->tasks[i - 1].actor))
-		return error_set(e, ST_RUN, "engine: task %zu: negative time", i);
-	if (t->join >= 0 && (size_t)t->join >= g->n)
-		return error_set(e, ST_RUN, "engine: task %zu: join %d, of %zu tasks", i, t->join, g->n);
-	if (t->tail_ps < 0 || t->tail_ps > t->alone_ps || (t->tail_ps > 0 && (t->join >= 0 || t->holds)))
-		return error_set(e, ST_RUN, "engine: task %zu: a tail out of range, or of a task that others wait for",
-			i);
-	const struct activity *use = t->use;
-	bool sane = use->weight > 0 && isfinite(use->weight) && use->held >= 0 && use->held < 1 && use->beside >= 0 &&
-	            use->beside <= 1;
-	for (size_t r = 0; r < RES_COUNT; r++)
-		sane = sane && use->demand[r] >= 0 && isfinite(use->demand[r]);
-	if (!sane)
-		return error_set(e, ST_RUN, "engine: task %zu: weight or demand out of range", i);
-	for (uint32_t k = 0; k < t->n_dep; k++) {
-		uint32_t dep = g->deps[t->dep0 + k];
-		if (dep >= i || g->tasks[dep].actor != t->actor)
-			return error_set(e, ST_RUN,
-				"engine: task %zu depends on task %u, which is no earlier task of its actor", i, dep);
-	}
-	return ST_OK;
-}
-
-static enum status set_up(struct engine *g, struct error *e)
-{
-	if (g->n >= NONE || g->actors > NONE / ENGINE_LANES)
-		return error_set(e, ST_RUN, "engine: too many tasks or actors");
-	g->n_slots = g->actors * ENGINE_LANES;
-	size_t n = g->n ? g->n : 1, slots = g->n_slots ? g->n_slots : 1;
-	g->slots = calloc(slots, sizeof *g->slots);
-	g->state = calloc(n, sizeof *g->state);
-	g->joins = calloc(n, sizeof *g->joins);
-	g->heap = calloc(slots, sizeof *g->heap);
-	g->lists = calloc(3 * slots, sizeof *g->lists);
-	g->is_changed = calloc(slots, sizeof *g->is_changed);
-	g->lanes = calloc(slots, sizeof *g->lanes);
-	g->queue = calloc(slots, sizeof *g->queue);
-	if (!g->queue || !g->lanes || !g->slots || !g->state || !g->joins || !g->heap || !g->lists || !g->is_changed)
-		return error_nomem(e, "engine");
-	g->due = g->lists;
-	g->changed = g->due + slots;
-	g->leaders = g->changed + slots;
-
-	for (size_t i = 0; i < g->n; i++) {
-		if (check_task(g, i, e))
-			return ST_RUN;
-		const struct task *t = &g->tasks[i];
-		bool first = i == 0 || t[-1].actor != t->actor;
-		if (first)
-			g->queue[t->actor] = first_queued(g, i, t->actor);
-		const bool held = !first && t[-1].holds;
-		g->state[i].held_by = first ? NONE : held ? (uint32_t)i - 1 : g->state[i - 1].held_by;
-		g->state[i].issued_ps = (first || held ? 0 : g->state[i - 1].issued_ps) + t->issue_ps;
-		g->times[i] = (struct task_time){.start_ps = NOT_ENDED, .move_ps = NOT_ENDED, .end_ps = NOT_ENDED};
-		if (t->join < 0)
-			continue;
-		struct join *j = &g->joins[t->join];
-		j->members++;
-		j->alone_ps = t->alone_ps > j->alone_ps ? t->alone_ps : j->alone_ps;
-	}
-	for (uint32_t i = 0; i < g->n_slots; i++)
-		g->slots[i] =
-			(struct slot){.task = NONE, .awaits = NONE, .heap_at = NONE, .leader = i, .next_member = NONE};
-	for (size_t i = g->n; i-- > 0;) {
-		struct slot *s = &g->slots[g->tasks[i].actor * ENGINE_LANES + g->tasks[i].lane];
-		g->state[i].next_on_lane = s->task;
-		s->task = (uint32_t)i;
-		set_state(g, (uint32_t)(s - g->slots), SLOT_BLOCKED);
-	}
-	return ST_OK;
-}
-
 static enum status deadlock(const struct engine *g, struct error *e)
 {
 	size_t i = 0;
@@ -497,20 +323,13 @@ enum status engine_run(const struct task *tasks, size_t n, const uint32_t *deps,
 	struct task_time *times, struct error *e)
 {
 	struct engine g = {.tasks = tasks, .deps = deps, .times = times, .n = n, .actors = actors};
-	enum status st = set_up(&g, e);
+	enum status st = engine_set_up(&g, e);
 	if (st)
 		goto out;
 	run(&g);
 	if (g.ended < n)
 		st = deadlock(&g, e);
 out:
-	free(g.slots);
-	free(g.state);
-	free(g.joins);
-	free(g.heap);
-	free(g.lists);
-	free(g.is_changed);
-	free(g.lanes);
-	free(g.queue);
+	engine_tear_down(&g);
 	return st;
 }

@@ -8,7 +8,7 @@
  *
  * A buffer or op that does not exist is NONE. "The latest op" is the last one appended to the role's program.
  *
- * Reading order: build.c (program_build, the primitives), pipeline.c (a stage's actions), block.c,
+ * Reading order: build.c (program_build), append.c (buffers and ops), pipeline.c (a stage's actions), block.c,
  * attention.c and backward.c (the model), products.c (products and norms of both), params.c and reduce.c
  * (buckets, reductions, the optimizer), then the variants: gather (fsdp), context, cross, moe, narrow, offload.
  */
@@ -17,7 +17,7 @@
 
 #include "step/builder/state.h"
 
-/* ---- build.c: buffers and ops ---- */
+/* ---- append.c: buffers and ops ---- */
 
 /* Sets the status to "out of memory", unless it failed before. */
 void build_nomem(struct builder *b, const char *what);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/utf8.h"
 #include "base/yaml.h"
 
 #define WORDS_MOST 100000 /* its message names it */
@@ -167,7 +168,7 @@ enum status py_lines_read(const char *text, size_t len, const char *name, struct
 {
 	struct scanner s =
 		{.at = text, .end = text + len, .line_start = text, .line = 1, .name = name, .out = out, .e = e};
-	enum status st = ydoc_check_text(text, len, name, e);
+	enum status st = utf8_check(text, len, name, e);
 	*out = (struct py_lines){0};
 	for (skip(&s); !st && s.at < s.end; skip(&s)) {
 		if (*s.at == '\n') {
