@@ -83,13 +83,20 @@ double calibration_kept_s(const struct calibration_rounds *r, size_t index, doub
  * short, and no typical time of an op has it; a step, the sum of many ops, has its share of all. */
 double calibration_stalls(const struct calibration_rounds *r);
 
+/* How much the pace of this rank's cores varied: the standard deviation of what CALIBRATION_WINDOW cases in a row took
+ * together, undisturbed, over what is kept of them. 0: of fewer than two such windows. */
+#define CALIBRATION_WINDOW 64
+double calibration_pace_spread(const struct calibration_rounds *r, const double *kept_s);
+
 /* How much of a calibration stayed disturbed. */
 struct calibration_noise {
 	double measured, disturbed, /* measurements */
-		others;             /* sum over the disturbed ones of the share that others took */
+		others,             /* sum over the disturbed ones of the share that others took */
+		pace_spread;        /* of the rank whose pace varied most */
 };
 void calibration_noise_add(struct calibration_noise *noise, double measurements, double others);
-/* Sets PROFILE_DISTURBED_SHARE and PROFILE_CPU_STEAL_SHARE where something stayed disturbed. */
+/* Sets PROFILE_PACE_SPREAD where it is known, and PROFILE_DISTURBED_SHARE and PROFILE_CPU_STEAL_SHARE where something
+ * stayed disturbed. */
 enum status calibration_noise_set(const struct calibration_noise *noise, struct profile *p, struct error *e);
 
 /* Something that is measured as a whole. `measure` is collective and sets values and curves of rank 0's profile. */

@@ -376,7 +376,11 @@ static enum status measure(struct bench *b, calibration_cases *cases, double *ab
 		if (about_s[i] > 0)
 			calibration_noise_add(noise, 1, others);
 	}
+	double spread = st ? 0 : calibration_pace_spread(&b->rounds, about_s);
 	st = st ? st : session_max(b->s, about_s, cases->n, e);
+	st = st ? st : session_max(b->s, &spread, 1, e);
+	log_detail("kernels: the cores' pace varied by %.1f %%", 100 * spread);
+	noise->pace_spread = spread;
 	for (size_t i = 0; i < cases->n && !st; i++)
 		cases->at[i].time_s = about_s[i];
 	return st;

@@ -11,7 +11,7 @@
 
 /* Changes where kernels or collectives are run or timed in another way: an older profile does not say how long they
  * take now. */
-static const char timed_as[] = "medians and stalls; Rabenseifner, recursive doubling, trains between hosts";
+static const char timed_as[] = "medians and stalls; Rabenseifner, recursive doubling, trains between hosts, pace";
 
 const uint64_t calibration_comm_sizes[CALIBRATION_COMM_SIZES] = {2 << 10, 8 << 10, 32 << 10, 128 << 10, 512 << 10,
 	2 << 20, 8 << 20, 24 << 20, 40 << 20, 64 << 20};

@@ -83,6 +83,27 @@ double calibration_stalls(const struct calibration_rounds *r)
 	return taken_s > typical_s ? taken_s / typical_s : 1;
 }
 
+double calibration_pace_spread(const struct calibration_rounds *r, const double *kept_s)
+{
+	double taken_s = 0, usual_s = 0, mean = 0, squares = 0;
+	size_t in_window = 0, n = 0;
+	for (size_t at = r->cases; at < r->cases * r->rounds; at++) { /* after the warm-up, as they were taken */
+		const size_t i = at % r->cases;
+		if (!(r->mean_s[at] > 0) || r->others[at] > 0 || !(kept_s[i] > 0))
+			continue;
+		taken_s += r->mean_s[at];
+		usual_s += kept_s[i];
+		if (++in_window < CALIBRATION_WINDOW)
+			continue;
+		const double ratio = taken_s / usual_s, off = ratio - mean;
+		mean += off / (double)++n;
+		squares += off * (ratio - mean);
+		taken_s = usual_s = 0;
+		in_window = 0;
+	}
+	return n > 1 ? sqrt(squares / (double)(n - 1)) / mean : 0;
+}
+
 /* ---- what stayed disturbed ---- */
 
 void calibration_noise_add(struct calibration_noise *noise, double measurements, double others)
@@ -94,9 +115,11 @@ void calibration_noise_add(struct calibration_noise *noise, double measurements,
 
 enum status calibration_noise_set(const struct calibration_noise *noise, struct profile *p, struct error *e)
 {
-	if (!(noise->disturbed > 0))
-		return ST_OK;
-	enum status st = profile_set_value(p, PROFILE_DISTURBED_SHARE, noise->disturbed / noise->measured, e);
+	enum status st = noise->pace_spread > 0 ? profile_set_value(p, PROFILE_PACE_SPREAD, noise->pace_spread, e)
+	                                        : ST_OK;
+	if (st || !(noise->disturbed > 0))
+		return st;
+	st = profile_set_value(p, PROFILE_DISTURBED_SHARE, noise->disturbed / noise->measured, e);
 	return st ? st : profile_set_value(p, PROFILE_CPU_STEAL_SHARE, noise->others / noise->disturbed, e);
 }
 

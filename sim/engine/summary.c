@@ -139,8 +139,10 @@ static void fill_bounds_and_interval(const struct sums *sums, const struct progr
 		below_s = out->time.step_s * (1 - 1 / k->interval.borrowed_factor);
 		above_s = out->time.step_s * (k->interval.borrowed_factor - 1);
 	}
-	if (m->profile) { /* its times may be too long; and as much may be taken from the run */
-		const double others_s = profile_too_long(m->profile) * out->time.step_s;
+	if (m->profile) { /* its times may be too long; as much may be taken from the run, at another pace */
+		const double computed_s = out->time.compute_s + out->time.optimizer_s,
+			     pace_s = NORMAL_90 * profile_get_value(m->profile, PROFILE_PACE_SPREAD, 0) * computed_s,
+			     others_s = hypot(profile_too_long(m->profile) * out->time.step_s, pace_s);
 		below_s = hypot(below_s, others_s);
 		above_s = hypot(above_s, others_s);
 	}
@@ -218,6 +220,12 @@ void summarize(const struct sums *s, const struct program *p, const struct rates
 			"interval is wider: `stepsim calibrate` on a quiet machine makes a better one",
 			100 * profile_get_value(m->profile, PROFILE_CPU_STEAL_SHARE, 0),
 			100 * profile_disturbed(m->profile));
+	if (m->profile &&
+		profile_get_value(m->profile, PROFILE_PACE_SPREAD, 0) > rates->parameters->interval.in_step_sigma)
+		result_warn(out,
+			"the cores' speed varied by %.0f %% while the profile was measured, as on a machine that is "
+			"shared: the interval is wider",
+			100 * profile_get_value(m->profile, PROFILE_PACE_SPREAD, 0));
 	if (s->capped_s > 0)
 		result_warn(out,
 			"power-capped: products of %.3g ms of the step run at %.0f %% of their burst clock, as the "

@@ -1,5 +1,7 @@
 /* Which measurements of a calibration are taken again, which of their times are kept, and what the profile then says of
  * those that stayed disturbed. */
+#include <math.h>
+
 #include "exec/calibrate/calibrate.h"
 #include "tests/unit/harness.h"
 
@@ -59,6 +61,30 @@ static void test_stalls(void)
 	calibration_rounds_free(&r);
 }
 
+/* Two windows at the usual pace and two that take 1.2 times as long: their standard deviation is 0.2 / sqrt(3), of a
+ * mean of 1.1. What others disturbed, and the warm-up, count for nothing. */
+static void test_pace(void)
+{
+	enum { N = CALIBRATION_WINDOW };
+	double kept_s[N];
+	struct calibration_rounds r;
+	CU_ASSERT_EQUAL_FATAL(calibration_rounds_create(&r, N, 6, NULL), ST_OK);
+	for (size_t i = 0; i < N; i++) {
+		kept_s[i] = 1e-3 * (double)(i + 1);
+		for (size_t k = 0; k < 6; k++) {
+			const double longer = k == 0 ? 7 : k == 3 ? 5 : k == 2 || k == 5 ? 1.2 : 1;
+			calibration_rounds_set(&r, k, i, kept_s[i], longer * kept_s[i]);
+			r.others[k * N + i] = k == 3 ? 0.3 : 0;
+		}
+	}
+	CU_ASSERT_DOUBLE_EQUAL(calibration_pace_spread(&r, kept_s), sqrt(0.04 / 3) / 1.1, 1e-12);
+	for (size_t i = 0; i < N; i++)
+		for (size_t k = 2; k < 6; k++)
+			r.others[k * N + i] = 0.3;
+	CU_ASSERT_EQUAL(calibration_pace_spread(&r, kept_s), 0); /* one window says nothing */
+	calibration_rounds_free(&r);
+}
+
 static void test_noise(void)
 {
 	struct calibration_noise noise = {0};
@@ -66,12 +92,14 @@ static void test_noise(void)
 	calibration_noise_add(&noise, 30, 0);
 	CU_ASSERT_EQUAL(calibration_noise_set(&noise, &p, NULL), ST_OK);
 	CU_ASSERT_EQUAL(p.n_values, 0);
+	noise.pace_spread = 0.1;
 	calibration_noise_add(&noise, 9, 0.2);
 	calibration_noise_add(&noise, 1, 0.7);
 	CU_ASSERT_EQUAL(calibration_noise_set(&noise, &p, NULL), ST_OK);
 	CU_ASSERT_DOUBLE_EQUAL(profile_get_value(&p, PROFILE_DISTURBED_SHARE, -1), 0.25, 1e-12);
 	CU_ASSERT_DOUBLE_EQUAL(profile_get_value(&p, PROFILE_CPU_STEAL_SHARE, -1), 0.25, 1e-12);
+	CU_ASSERT_DOUBLE_EQUAL(profile_get_value(&p, PROFILE_PACE_SPREAD, -1), 0.1, 1e-12);
 }
 
 UNIT_MAIN("calibrate repeat", {"times to keep", test_kept}, {"short stalls", test_stalls},
-	{"what stayed disturbed", test_noise})
+	{"how the pace varies", test_pace}, {"what stayed disturbed", test_noise})

@@ -235,6 +235,13 @@ static void test_warnings(void)
 	r = predicted(p, &m);
 	CU_ASSERT(warned(&r, "others took 40 % of a rank's cores during 50 % of the profile's measurements"));
 	CU_ASSERT_DOUBLE_EQUAL(r.interval90_s[1] - r.time.step_s, hypot(above_s, 0.2 * r.time.step_s), 1e-12);
+	CU_ASSERT_FALSE(warned(&r, "the cores' speed varied"));
+	CU_ASSERT_EQUAL(profile_set_value(&empty, PROFILE_CPU_STEAL_SHARE, 0, NULL), ST_OK);
+	CU_ASSERT_EQUAL(profile_set_value(&empty, PROFILE_PACE_SPREAD, 0.12, NULL), ST_OK);
+	r = predicted(p, &m);
+	CU_ASSERT(warned(&r, "the cores' speed varied by 12 % while the profile was measured"));
+	CU_ASSERT_DOUBLE_EQUAL(r.interval90_s[1] - r.time.step_s,
+		hypot(above_s, 1.645 * 0.12 * (r.time.compute_s + r.time.optimizer_s)), 1e-9);
 	program_destroy(p);
 }
 
