@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compares predictions with measurements on test-beds with shaped links (scripts/testbed.sh), as root.
 
-    python3 scripts/bench_testbed.py [--out FOLDER] [--slice COMMAND] [--only NAME ...] [--fresh] [--docs]
+    python3 scripts/bench_testbed.py [--out FOLDER] [--slice COMMAND] [--only NAME ...] [--rounds N] [--fresh] [--docs]
 
 Three profiles are calibrated: two hosts at 1 Gb/s with a rank each, and four hosts in two racks with a rank each and
 two ranks each. All else is predicted from them: other rates (cluster.network_factor), other sizes, other groups. It
@@ -9,11 +9,15 @@ runs in pieces of about two minutes at most; standard error says how much is lef
 it was: FOLDER keeps what was measured, for as long as neither the program nor the beds change; --fresh begins anew.
 --slice is put before the command of each piece, to keep a shared machine quiet.
 
+Steps are calibrated, predicted and measured in N rounds (3), and means over the rounds are compared. The cores of a
+virtual machine change their speed within seconds, where others use the same ones; a round is of too few of such phases.
+
 The result is FOLDER/testbed.json and, with --docs, the tables of docs/clusters.md. Exit codes: 0; 2 no test-bed here,
 or a part is missing; 3 a goal is missed.
 """
 
 import argparse
+import collections
 import datetime
 import glob
 import hashlib
@@ -253,31 +257,48 @@ def step_rows(name, results):
             print(f"{os.path.basename(path)}: no result", file=sys.stderr)
             continue
         p, m = (read(f"{path}.predicted") or found)["prediction"], found["measurement"]
-        step = m["step_time_s"]
-        overlap = [1 - x["exposed_comm_s"] / x["comm_s"] if x["comm_s"] else None for x in (p, m)]
         rows.append(
             {
                 "slice": name,
                 "case": path.split(".")[-2],
                 "predicted_s": p["step_time_s"],
-                "measured_s": step,
-                "error": 100 * (p["step_time_s"] / step - 1),
-                "exposed": [100 * x["exposed_comm_s"] / step for x in (p, m)],
-                "exposed_error": 100 * (p["exposed_comm_s"] - m["exposed_comm_s"]) / step,
-                "overlap": [x if x is None else 100 * x for x in overlap],
+                "measured_s": m["step_time_s"],
+                "p": {"exposed_s": p["exposed_comm_s"], "comm_s": p["comm_s"]},
+                "m": {"exposed_s": m["exposed_comm_s"], "comm_s": m["comm_s"]},
             }
         )
     return rows
 
 
-def sweep_row(name, folder, steps_):
+def mean_of_rounds(rows):
+    """Rows of a step in several rounds: means, and errors of these."""
+    mean = {k: statistics.mean(r[k] for r in rows) for k in ("predicted_s", "measured_s")}
+    step = mean["measured_s"]
+    sides = ("exposed_s", "comm_s")
+    predicted, measured = ({k: statistics.mean(r[side][k] for r in rows) for k in sides} for side in ("p", "m"))
+    return {
+        "slice": rows[0]["slice"],
+        "case": rows[0]["case"],
+        "rounds": len(rows),
+        **mean,
+        "error": 100 * (mean["predicted_s"] / step - 1),
+        "exposed": [100 * x["exposed_s"] / step for x in (predicted, measured)],
+        "exposed_error": 100 * (predicted["exposed_s"] - measured["exposed_s"]) / step,
+        "overlap": [100 * (1 - x["exposed_s"] / x["comm_s"]) if x["comm_s"] else None for x in (predicted, measured)],
+    }
+
+
+def sweep_row(name, folders, steps_):
     """The bucket that `stepsim sweep` finds, and how far its measured step is behind the best measured one."""
-    found = read(sweep_path(name, folder))
+    found = [read(sweep_path(name, folder)) for folder in folders]
     key = "parallel.bucket_mb"
     measured = {r["case"].rpartition("-")[2]: r["measured_s"] for r in steps_ if r["slice"] == name}
-    if not found or not measured:
+    if None in found or not measured:
         return []
-    best = min(found["results"], key=lambda r: r["prediction"]["step_time_s"])["set"][key]
+    sums = collections.Counter()
+    for r in (r for f in found for r in f["results"]):
+        sums[r["set"][key]] += r["prediction"]["step_time_s"]
+    best = min(sums, key=sums.get)
     if best not in measured:
         return []
     fastest = min(measured, key=measured.get)
@@ -299,9 +320,9 @@ def size(n):
     return f"{n >> 20} MiB" if n >= 1 << 20 else f"{n / 1024:g} KiB"
 
 
-def print_tables(collectives, steps_):
+def print_tables(sums, steps_):
     print(f"\n{'collective':<34}{'size':>9}{'predicted':>13}{'measured':>13}{'error':>9}")
-    for r in collectives:
+    for r in sums:
         print(
             f"{r['slice'] + ' ' + r['case']:<34}{size(r['bytes']):>9}{1e3 * r['predicted_s']:>10.2f} ms"
             f"{1e3 * r['measured_s']:>10.2f} ms{r['error']:>+8.1f}%"
@@ -339,7 +360,7 @@ def judge(collectives, steps_, sweeps):
 def pages_table(collectives, steps_, sweeps, found):
     """The tables of docs/clusters.md."""
     lines = [
-        f"Of one run, {datetime.date.today()}, commit `{commit()}`:",
+        f"Steps are means of {steps_[0]['rounds']} rounds. {datetime.date.today()}, commit `{commit()}`:",
         "",
         "| collectives from 64 KiB | sizes | error: median | worst |",
         "| --- | --- | --- | --- |",
@@ -389,40 +410,59 @@ def write_page(script, lines):
     os.replace(f"{PAGE}.part", PAGE)
 
 
+def of_round(names, k):
+    """Collectives are of the first round alone: each of their times is of many calls."""
+    return [n for n in names if k == 0 or "steps" in SLICES[n][2]]
+
+
+def results_of(names, folders):
+    """Rows of collectives, of steps (means over the rounds) and of sweeps, and how many results are missing."""
+    sums, steps_, sweeps, missing = [], [], [], 0
+    for name in names:
+        place, _, work = SLICES[name]
+        of_rounds = [f for k, f in enumerate(folders) if name in of_round(names, k)]
+        by_case = collections.defaultdict(list)
+        for folder in of_rounds:
+            results = commands(name, place, work, folder)[1]
+            missing += sum(not os.path.exists(path) for path in results)
+            if "sizes" in work:
+                sums += collective_rows(name, results)
+                continue
+            for row in step_rows(name, [r for r in results if r != sweep_path(name, folder)]):
+                by_case[row["case"]].append(row)
+        steps_ += [mean_of_rounds(rows) for rows in by_case.values()]
+        if "sweep" in work:
+            sweeps += sweep_row(name, of_rounds, steps_)
+    return sums, steps_, sweeps, missing
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", default=os.path.join(ROOT, "build/testbed"))
     parser.add_argument("--slice", default="", metavar="COMMAND")
     parser.add_argument("--only", nargs="+", choices=SLICES, default=list(SLICES))
+    parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--fresh", action="store_true", help="measure all anew")
     parser.add_argument("--docs", action="store_true", help="write the tables of docs/clusters.md")
     a = parser.parse_args()
-    os.makedirs(a.out, exist_ok=True)
+    folders = [os.path.join(a.out, str(k)) for k in range(1, a.rounds + 1)]
     if subprocess.run(["bash", f"{ROOT}/scripts/testbed.sh", "1", "true"]).returncode:
         sys.exit(2)
     print("bench_testbed: load of the machine before the first run:", *os.getloadavg(), file=sys.stderr)
-    clear(a.out, a.fresh)
-    run_all(pieces(a.only, a.out), a.slice)
-    collectives, steps_, sweeps, missing = [], [], [], 0
-    for name in a.only:
-        place, _, work = SLICES[name]
-        results = commands(name, place, work, a.out)[1]
-        missing += sum(not os.path.exists(path) for path in results)
-        if "sizes" in work:
-            collectives += collective_rows(name, results)
-        else:
-            steps_ += step_rows(name, [r for r in results if r != sweep_path(name, a.out)])
-        if "sweep" in work:
-            sweeps += sweep_row(name, a.out, steps_)
-    print_tables(collectives, steps_)
-    found, met = judge(collectives, steps_, sweeps)
+    for folder in folders:
+        os.makedirs(folder, exist_ok=True)
+        clear(folder, a.fresh)
+    run_all([piece for k, folder in enumerate(folders) for piece in pieces(of_round(a.only, k), folder)], a.slice)
+    sums, steps_, sweeps, missing = results_of(a.only, folders)
+    print_tables(sums, steps_)
+    found, met = judge(sums, steps_, sweeps)
     with open(f"{a.out}/testbed.json", "w") as f:
-        parts = {"collectives": collectives, "steps": steps_, "sweeps": sweeps, "errors": found, "goals": GOALS}
+        parts = {"collectives": sums, "steps": steps_, "sweeps": sweeps, "errors": found, "goals": GOALS}
         json.dump(parts, f, indent=1)
     if missing:
         stop(f"{missing} results are missing; the same command measures them")
     if a.docs and a.only == list(SLICES):
-        write_page("bench_testbed.py", pages_table(collectives, steps_, sweeps, found))
+        write_page("bench_testbed.py", pages_table(sums, steps_, sweeps, found))
     sys.exit(0 if met else 3)
 
 
