@@ -267,28 +267,36 @@ static void format_digits(char *buf, size_t size, double x)
 static const struct steps {
 	const struct step *at;
 	size_t n;
+	double least; /* the least value that is printed in steps above 1 */
 } steps_of[UNIT_COUNT_] = {
-	[UNIT_NONE] = {steps_count, COUNT(steps_count)},
-	[UNIT_BYTE] = {steps_binary, COUNT(steps_binary)},
-	[UNIT_SECOND] = {steps_time, COUNT(steps_time)},
-	[UNIT_BYTE_PER_S] = {steps_decimal, COUNT(steps_decimal)},
-	[UNIT_FLOP] = {steps_decimal, COUNT(steps_decimal)},
-	[UNIT_FLOP_PER_S] = {steps_decimal, COUNT(steps_decimal)},
-	[UNIT_HERTZ] = {steps_decimal, COUNT(steps_decimal)},
-	[UNIT_WATT] = {steps_decimal, COUNT(steps_decimal)},
-	[UNIT_USD] = {steps_count, COUNT(steps_count)},
-	[UNIT_TOKEN] = {steps_count, COUNT(steps_count)},
+	[UNIT_NONE] = {steps_count, COUNT(steps_count), 1},
+	[UNIT_BYTE] = {steps_binary, COUNT(steps_binary), 1},
+	/* 90 s are easier to read than 1.5 minutes: the smaller unit goes on up to two of the larger. */
+	[UNIT_SECOND] = {steps_time, COUNT(steps_time), 2},
+	[UNIT_BYTE_PER_S] = {steps_decimal, COUNT(steps_decimal), 1},
+	[UNIT_FLOP] = {steps_decimal, COUNT(steps_decimal), 1},
+	[UNIT_FLOP_PER_S] = {steps_decimal, COUNT(steps_decimal), 1},
+	[UNIT_HERTZ] = {steps_decimal, COUNT(steps_decimal), 1},
+	[UNIT_WATT] = {steps_decimal, COUNT(steps_decimal), 1},
+	[UNIT_USD] = {steps_count, COUNT(steps_count), 1},
+	[UNIT_TOKEN] = {steps_count, COUNT(steps_count), 1},
 };
+
+static double least_of(const struct steps *steps, const struct step *step)
+{
+	return step->factor > 1 ? steps->least : 1;
+}
 
 /* The largest step that the value reaches once rounded to three digits: 999.6 us is printed as 1.00 ms. */
 static const struct step *fitting_step(const struct steps *steps, double x)
 {
 	const struct step *fit = &steps->at[0];
 	for (size_t i = 1; i < steps->n; i++) {
-		double ratio = steps->at[i].factor /
-		               steps->at[i - 1].factor;       /* 60, 24, 1000 or 1024 of the smaller unit */
-		double half_digit = ratio > 999 ? 0.5 : 0.05; /* of the last digit printed just below it */
-		if (x >= steps->at[i].factor * (1 - half_digit / ratio))
+		const double below = steps->at[i - 1].factor;
+		/* the first value of this step in the unit below it: 120, 48, 1000 or 1024 */
+		const double first = steps->at[i].factor * least_of(steps, &steps->at[i]) / below;
+		const double half_digit = first > 99.95 ? 0.5 : 0.05; /* of the last digit printed just below it */
+		if (x >= below * (first - half_digit))
 			fit = &steps->at[i];
 	}
 	return fit;
@@ -316,7 +324,8 @@ static char *format_in(char buf[QUANTITY_MAX], double value, enum unit unit, con
 		step = fitting_step(&steps_of[unit], x);
 	double scaled = x / step->factor;
 	if (fits && step != steps_of[unit].at)
-		scaled = fmax(scaled, 1); /* it was rounded up to this step: 59.98 s is 1.00 min */
+		scaled = fmax(scaled,
+			least_of(&steps_of[unit], step)); /* it was rounded up to this step: 119.8 s is 2.00 min */
 	if ((unit == UNIT_BYTE || unit == UNIT_NONE) && step->factor == 1 && scaled == floor(scaled)) /* whole: "8 B" */
 		snprintf(digits, sizeof digits, "%.0f", scaled);
 	else

@@ -122,7 +122,7 @@ static enum status check_limit(const struct options *o, const log_runs *runs, st
 	for (size_t i = 0; i < runs->n && o->max_error_percent >= 0; i++) {
 		const double percent = 100 * log_run_error(&runs->at[i]);
 		if (!(fabs(percent) <= o->max_error_percent))
-			return error_set(e, ST_LIMIT, "%s: the step time is predicted %+.1f %% wrong; --max-error %g",
+			return error_set(e, ST_LIMIT, "%s: the predicted step time is off by %+.1f %%; --max-error %g",
 				runs->at[i].log, percent, o->max_error_percent);
 	}
 	return ST_OK;

@@ -287,7 +287,7 @@ static enum status add_keys(struct table *t, const char *name, struct error *e)
 	return st;
 }
 
-#define UNVERIFIED "* a number in its file rests on memory (unverified: true); predictions that use it say so"
+#define UNVERIFIED "* a number in its file has no checked source (unverified: true); predictions that use it say so"
 
 static const struct listing listings[] = {
 	{"systems", "systems", "<name|<system|<GPUs of a node|<joined by|pair|node|NICs, Gb/s|out|kW|USD|USD/h",

@@ -93,7 +93,7 @@ static enum status check_limit(const struct options *o, const struct overlap *fo
 	double percent = 100 * (predicted->time.step_s / found->step_s - 1);
 	if (o->max_error_percent < 0 || (percent <= o->max_error_percent && -percent <= o->max_error_percent))
 		return ST_OK;
-	return error_set(e, ST_LIMIT, "the step time is predicted %+.1f %% wrong; --max-error %g", percent,
+	return error_set(e, ST_LIMIT, "the predicted step time is off by %+.1f %%; --max-error %g", percent,
 		o->max_error_percent);
 }
 

@@ -16,7 +16,7 @@
 /* A help text that ends in ':' is followed by the option's words (cli/option_values.c). */
 static const struct option_row rows[] = {
 	{0, "--model", "NAME",
-		"in place of a config, or the model that another framework's config does not name: a name of `stepsim "
+		"the model, in place of a config or where another framework's config names none: a name of `stepsim "
 		"list models`, a config.json or its folder",
 		TAKES_STARTER, read_text, AT(model)},
 	{0, "--model", "NAME",
@@ -79,7 +79,8 @@ static const struct option_row rows[] = {
 			TAKES_PLAN,
 		read_path, AT(csv)},
 	{0, "--max-error", "PCT",
-		"exit with 3 if the prediction is off by more than PCT per cent (bench: the median row from 1 MiB on)",
+		"exit with 3 if the prediction is off by more than PCT per cent of what was measured (bench: the "
+		"median row from 1 MiB on)",
 		TAKES_PREDICTING | TAKES_BENCH | TAKES_OVERLAP | TAKES_COMPARE_LOG, read_max_error, 0},
 	{0, "--require-fit", NULL, "exit with 3 if it does not fit in memory (sweep, plan: if nothing does)",
 		TAKES_PREDICTING | TAKES_SWEEP | TAKES_PLAN, read_flag, AT(require_fit)},

@@ -20,7 +20,7 @@ struct compare_figure {
 	double each;      /* of one `of` */
 	const char *of;   /* "host", "GPU", or NULL: by itself */
 	char source[256]; /* its source; if it is not known: why */
-	bool unverified;  /* rests on memory */
+	bool unverified;  /* a number without a checked source */
 	bool partial;     /* of the GPUs alone, without their hosts */
 };
 

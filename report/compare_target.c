@@ -11,8 +11,8 @@
 /* What qualifies a figure; the lines below the table name its source. */
 static const char *marks(const struct compare_figure *f)
 {
-	return f->partial ? f->unverified ? " (its GPUs alone, from memory)" : " (its GPUs alone)"
-	                  : (f->unverified ? " (from memory)" : "");
+	return f->partial ? f->unverified ? " (its GPUs alone, unverified)" : " (its GPUs alone)"
+	                  : (f->unverified ? " (unverified)" : "");
 }
 
 /* Writes "10.2 kW a host"; without a figure, why there is none. Returns whether there is one. */

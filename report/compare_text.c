@@ -19,7 +19,7 @@ char *compare_energy(char buf[QUANTITY_MAX], double kWh)
 	return isfinite(kWh) ? strcat(buf, "h") : buf;
 }
 
-/* "*": rests on memory, "+": of the GPUs alone, "-": not known. */
+/* "*": unverified, "+": of the GPUs alone, "-": not known. */
 static const char *usd(char cell[CELL], double v, bool unverified, bool partial)
 {
 	char q[QUANTITY_MAX];
@@ -160,7 +160,7 @@ static void legend(const struct compare *c, FILE *out)
 	if (partial)
 		fputs("+ of the GPUs alone, without their hosts\n", out);
 	if (unverified)
-		fputs("* rests on a number from memory (unverified: true in the catalogue)\n", out);
+		fputs("* uses a number without a checked source (unverified: true in the catalogue)\n", out);
 }
 
 /* ---- who is ahead ---- */
@@ -244,12 +244,22 @@ static void print_tight(const struct compare_row *r, FILE *out)
 	putc('.', out);
 }
 
+static bool lacks_memory(const struct compare *c)
+{
+	for (size_t i = 0; i < c->rows.n; i++)
+		if (c->rows.at[i].missing_B)
+			return true;
+	return false;
+}
+
 /* The rows are ranked: the first that fits leads, else the one that lacks least. */
 void compare_verdict(const struct compare *c, FILE *out)
 {
 	const struct compare_row *row = c->rows.at;
 	if (!c->rows.n || !row[0].fits) {
-		fputs("Nothing fits on any of the systems.", out);
+		fputs(lacks_memory(c) ? "Nothing fits on any of the systems."
+				      : "No system has a result; each row has its reason.",
+			out);
 		if (c->rows.n && row[0].missing_B && row[0].predicted &&
 			verdict_fit(&row[0].predicted->memory) == FIT_NOT) {
 			fprintf(out, " On %s ", row[0].name);
@@ -312,7 +322,7 @@ void compare_notes(const struct compare *c, FILE *out)
 		if (r->plans_left)
 			fprintf(out,
 				"%s: %lld plans were not evaluated, because each needs a simulation; one may be "
-				"better (--set holds keys)\n",
+				"better (fewer plans: hold keys with --set)\n",
 				r->name, (long long)r->plans_left);
 		for (size_t k = 0; r->fits && k < r->predicted->n_warnings; k++)
 			if (!of_all(c, r->predicted->warning[k]))
@@ -377,7 +387,7 @@ enum status report_compare_text(const struct compare *c, FILE *out, struct error
 	struct table *speed = NULL, *money = NULL, *near = NULL;
 	enum status st = compare_speed_table(c, &speed, e);
 	if (!st && !(st = compare_money_table(c, &money, e)) && !(st = compare_near_table(c, &near, e))) {
-		fputs(c->rows.n && c->rows.at[0].fits ? "" : "DOES NOT FIT. ", out);
+		fputs((c->rows.n && c->rows.at[0].fits) || !lacks_memory(c) ? "" : "DOES NOT FIT. ", out);
 		compare_verdict(c, out);
 		fputs("\n\n", out);
 		compare_title(c, out);

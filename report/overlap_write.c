@@ -90,14 +90,14 @@ static enum status print_comparison(const struct overlap *o, const struct result
 static const char *verdict(const struct overlap_gpu *g, char buf[256])
 {
 	const struct breakdown *b = &g->time;
-	char hidden[CELL], exposed[CELL];
+	char hidden[CELL], all[CELL], exposed[CELL];
 	if (!(b->comm_s > 0))
 		snprintf(buf, 256, "No communication: none of the kernels is of NCCL, RCCL or another such library.");
 	else
 		snprintf(buf, 256,
-			"Communication hides behind compute for %s of a step (%.1f %%); %s of it, %.1f %% of the "
-			"step, is exposed.",
-			seconds(hidden, b->comm_s - b->exposed_comm_s), 100 * b->overlap,
+			"%s of the %s of communication hide behind compute (%.1f %%); %s, %.1f %% of the step, are "
+			"exposed.",
+			seconds(hidden, b->comm_s - b->exposed_comm_s), seconds(all, b->comm_s), 100 * b->overlap,
 			seconds(exposed, b->exposed_comm_s), 100 * b->exposed_comm_s / b->step_s);
 	return buf;
 }

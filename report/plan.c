@@ -74,8 +74,9 @@ enum status plan_front_table(const struct plan_report *p, struct table **out, st
 void plan_title(const struct plan_report *p, FILE *out)
 {
 	const struct plan_row *any = p->rows ? &p->row[0] : p->least.predicted ? &p->least : &p->start;
-	fprintf(out, "%s, %" PRId64 " sequences of %" PRId64 " a step, on %s: plans, best first\n",
-		any->config->model.name, any->config->train.global_batch, any->config->model.seq_len, p->system);
+	fprintf(out, "%s, %" PRId64 " sequence%s of %" PRId64 " tokens a step, on %s: plans, best first\n",
+		any->config->model.name, any->config->train.global_batch,
+		any->config->train.global_batch == 1 ? "" : "s", any->config->model.seq_len, p->system);
 }
 
 static bool pipeline_spans_hosts(const struct config *c)
@@ -107,7 +108,7 @@ void plan_start(const struct plan_report *p, FILE *out)
 {
 	char q[QUANTITY_MAX];
 	if (p->rows == 0 && p->least.predicted)
-		fprintf(out, "No plan fits. The one that needs least misses %s on each device.\n",
+		fprintf(out, "No plan fits. The one that needs least lacks %s of memory on each device.\n",
 			quantity_format(q, (double)p->missing_B, UNIT_BYTE));
 	if (p->rows > 0 && p->memory_share > p->usual_share)
 		fprintf(out, "No plan leaves %.0f %% of the memory free; those that fit are shown.\n",
@@ -174,7 +175,7 @@ void plan_counts(const struct plan_report *p, FILE *out)
 	if (p->left > 0)
 		fprintf(out,
 			"%" PRId64 " plans were not evaluated, because each needs a simulation; one may be better "
-			"(--set holds keys; --exhaustive evaluates all)\n",
+			"(fewer plans: hold keys with --set; all: --exhaustive)\n",
 			p->left);
 }
 

@@ -47,7 +47,7 @@ struct search_plan {
 };
 
 struct search_point {
-	double step_s; /* of the evaluator */
+	double step_s; /* by full prediction, as memory_B */
 	uint64_t memory_B;
 	struct config config; /* resolved */
 };
@@ -66,7 +66,7 @@ struct search_result {
 	bool left_cuts, left_tensor;    /* sim/search/search_space.h */
 	struct search_plan *best;       /* by full prediction, fastest first */
 	size_t n_best;                  /* 0: nothing fits */
-	VEC(struct search_point) front; /* least memory last; of two plans with the same time and memory the first */
+	VEC(struct search_point) front; /* by full prediction, least memory last; none with best_alone */
 	struct search_counts counts;
 	bool start_legal;         /* the plan that the config itself has */
 	char start_reason[256];   /* why it is illegal */

@@ -1,6 +1,7 @@
 /* The plans that a search selects, predicted in full. */
 #include "sim/search/search_state.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -51,20 +52,71 @@ static enum status predict_best(struct search_state *state, struct search_result
 	return st;
 }
 
+static bool is_among_best(const struct search_state *state, const struct point *p)
+{
+	for (size_t i = 0; i < state->n_top; i++)
+		if (state->top[i].plan == p->plan)
+			return true;
+	return false;
+}
+
+static enum status add_candidate(const struct config *c, const struct result *full, struct search_result *out,
+	struct error *e)
+{
+	const struct search_point at = {full->time.step_s, full->memory.total_B, *c};
+	return vec_push(&out->front, at) ? ST_OK : error_nomem(e, "plans");
+}
+
+/* Orders points by memory, then by step time. */
+static int by_memory(const void *a, const void *b)
+{
+	const struct search_point *x = a, *y = b;
+	if (x->memory_B != y->memory_B)
+		return x->memory_B < y->memory_B ? -1 : 1;
+	return (x->step_s > y->step_s) - (x->step_s < y->step_s);
+}
+
+/* Keeps those that no other beats in both, fastest first, up to SEARCH_FRONT times the best step. */
+static void keep_front(const struct search_state *state, struct search_result *out)
+{
+	size_t kept = 0;
+	double fastest_s = INFINITY;
+	qsort(out->front.at, out->front.n, sizeof *out->front.at, by_memory);
+	for (size_t i = 0; i < out->front.n; i++) {
+		const struct search_point *p = &out->front.at[i];
+		if (p->memory_B > state->usable.device.mem_B || p->step_s >= fastest_s)
+			continue;
+		fastest_s = p->step_s;
+		if (p->step_s <= SEARCH_FRONT * out->best[0].full.time.step_s)
+			out->front.at[kept++] = *p;
+	}
+	out->front.n = kept;
+	for (size_t i = 0; i < kept / 2; i++) {
+		const struct search_point p = out->front.at[i];
+		out->front.at[i] = out->front.at[kept - 1 - i];
+		out->front.at[kept - 1 - i] = p;
+	}
+}
+
+/* The evaluator's front and the best plans, predicted in full, are the candidates: the evaluator is a little off. */
 static enum status fill_front(struct search_state *state, struct search_result *out, struct error *e)
 {
-	if (state->front.n && !vec_reserve(&out->front, state->front.n))
-		return error_nomem(e, "plans");
-	for (size_t i = state->front.n; i-- > 0;) {
-		const struct point *p = &state->front.at[i];
-		struct search_point *to = &out->front.at[out->front.n++];
-		to->step_s = p->step_s;
-		to->memory_B = p->memory_B;
-		enum status st = configs_of(state, p, &to->config, &to->config, e);
-		if (st)
-			return st;
+	enum status st = ST_OK;
+	if (state->o->best_alone || state->n_top == 0)
+		return ST_OK;
+	struct search_plan *p = &out->start; /* taken again before the start is filled */
+	for (size_t i = 0; i < state->n_top && !st; i++)
+		st = add_candidate(&out->best[i].config, &out->best[i].full, out, e);
+	for (size_t i = 0; i < state->front.n && !st; i++) {
+		if (is_among_best(state, &state->front.at[i]))
+			continue;
+		if (!(st = configs_of(state, &state->front.at[i], &p->config, &p->config, e)) &&
+			!(st = fold_result(&p->config, state->m, &p->full, e)))
+			st = add_candidate(&p->config, &p->full, out, e);
 	}
-	return ST_OK;
+	if (!st)
+		keep_front(state, out);
+	return st;
 }
 
 /* The evaluator gives plans that do not fit a lower bound of memory alone. To find the one that needs least, the memory

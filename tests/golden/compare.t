@@ -119,7 +119,7 @@ Equal targets: the fewest hosts that reach it.
     dgx-h100: 8 hosts of 8 GPUs: the target in 26.2 days; 4 miss it
     dgx-a100: 32 hosts of 8 GPUs: the target in 15.4 days; 16 miss it
     warning: nothing was measured on this machine: the rates of hardware and software come from published runs
-    Equal target: 1.00 T tokens in 1.00 days, which needs 11.6 M tokens/s; the plan as given
+    Equal target: 1.00 T tokens in 24.0 h, which needs 11.6 M tokens/s; the plan as given
     -  dgx-h100         64          -              -         -    -       -     -        -  none
     -  server-4xl40s    64          -              -         -    -       -     -        -  none
     -  dgx-h100           8    81.6 kW     -       -       -      -               -              -
@@ -179,8 +179,8 @@ Where nothing fits: what is missing, and the last places.
 A price that nobody knows: ranked by time.
 
     $ COLUMNS=999 stepsim compare $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --systems 'dgx-h100,gpu:8 h20' --gpus 8 --fixed-plan | grep -E '^(Ranked|[1-9-] |  (fastest|cheapest)|    .*not known)'
-    1  dgx-h100      8     18.5 s       16.4 s to 21.7 s    56.8 k  43.8 %  28.6 GiB  51.0 GiB   130 ms  dp 8 fsdp mb 2 full prefetch 1
-    2  gpu:8 h20     8   1.12 min  0.928 min to 1.44 min    15.6 k  80.5 %  28.6 GiB  67.0 GiB   131 ms  dp 8 fsdp mb 2 full prefetch 1
+    1  dgx-h100      8     18.5 s  16.4 s to 21.7 s    56.8 k  43.8 %  28.6 GiB  51.0 GiB   130 ms  dp 8 fsdp mb 2 full prefetch 1
+    2  gpu:8 h20     8     67.2 s  55.7 s to 86.3 s    15.6 k  80.5 %  28.6 GiB  67.0 GiB   131 ms  dp 8 fsdp mb 2 full prefetch 1
     1  dgx-h100       1    10.2 kW  204 days  78.9 MWh  $ 269 k  $ 51.0 k *           $ 269       $ 51.0 *
     2  gpu:8 h20      1  3.20 kW +  742 days  90.0 MWh        -           -               -              -
     Ranked by time (what owning gpu:8 h20 costs is not known; what renting gpu:8 h20 costs is not known).

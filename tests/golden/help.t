@@ -63,8 +63,8 @@
     predict the step, for a cluster of any size; two configs are set beside each other
     option                                effect
     ----------------------------------------------------------------------------------------------------
-        --model NAME                      in place of a config, or the model that another framework's
-                                          config does not name: a name of `stepsim list models`, a
+        --model NAME                      the model, in place of a config or where another framework's
+                                          config names none: a name of `stepsim list models`, a
                                           config.json or its folder
         --system NAME                     with --model or another framework's config: a name of `stepsim
                                           list systems`, or a line such as "gpu:8 rtx4090"; default
@@ -86,7 +86,7 @@
         --csv FILE                        write the rows as CSV; - is standard output, in place of the
                                           table
         --max-error PCT                   exit with 3 if the prediction is off by more than PCT per cent
-                                          (bench: the median row from 1 MiB on)
+                                          of what was measured (bench: the median row from 1 MiB on)
         --require-fit                     exit with 3 if it does not fit in memory (sweep, plan: if
                                           nothing does)
         --dump-program                    print the step program, one line an op, in place of the

@@ -113,8 +113,8 @@ A search's page: the best plan, the front, the config:
     The best plans
     Time and memory
     The best plan's config, with every default (--write writes the config alone)
-    llama3-8b, 128 sequences of 8192 a step, on 8 x NVIDIA H100 SXM5 80GB (NVIDIA DGX H100): plans, best first
-    class="sub">llama3-8b, 128 sequences of 8192 a step, on 8 x NVIDIA H100 SXM5 80GB (NVIDIA DGX H100): plans, best first
+    llama3-8b, 128 sequences of 8192 tokens a step, on 8 x NVIDIA H100 SXM5 80GB (NVIDIA DGX H100): plans, best first
+    class="sub">llama3-8b, 128 sequences of 8192 tokens a step, on 8 x NVIDIA H100 SXM5 80GB (NVIDIA DGX H100): plans, best first
 
 What a chart leaves out is in its key; where no plan fits, the heading says what is missing:
 

@@ -39,7 +39,7 @@ Slow ranks: the step is the slowest one's. Failures: how much of the time is ste
     MFU                            34.4 %
     warning: the slowest rank computes 1.25 times as long as the mean (cluster.slow_ranks, jitter): 584 ms of this step, for which the others wait
     step time                      2.48 s
-    goodput                        96.8 %               a checkpoint every 1.56 h
+    goodput                        96.8 %               a checkpoint every 93.9 min
     warning: the slowest rank computes 1.05 times as long as the mean (cluster.slow_ranks, jitter): 110 ms of this step, for which the others wait
           "checkpoint_s": 90.0
         "goodput": 0.968225440841449,

@@ -78,7 +78,7 @@ The catalogue. (Figures and sources are tests/unit/test_catalogue.c's business: 
     ridge: FLOP/B above which bf16 is bound by compute;
     links: all NVLinks (or the maker's own links) of one GPU; links and PCIe in GB/s in one direction;
     USD, USD/h: price and rent of one GPU, dated in configs/gpus
-    * a number in its file rests on memory (unverified: true); predictions that use it say so
+    * a number in its file has no checked source (unverified: true); predictions that use it say so
 
     $ stepsim list systems
     name                  system                                             GPUs of a node    joined by   pair   node  NICs, Gb/s    out      kW      USD   USD/h
@@ -134,7 +134,7 @@ The catalogue. (Figures and sources are tests/unit/test_catalogue.c's business: 
     pair: between two GPUs of a node; node: in the ring over all of them (busbw of a long all-reduce);
     out: a GPU's share of the NICs; all in GB/s in one direction
     kW, USD, USD/h: of a node, dated in configs/systems
-    * a number in its file rests on memory (unverified: true); predictions that use it say so
+    * a number in its file has no checked source (unverified: true); predictions that use it say so
 
     $ stepsim list models
     name                       parameters  layers  hidden  heads  kv heads   vocab  sequence  experts

@@ -17,7 +17,7 @@ A training log beside the prediction of its config: the median after the warm-up
             "left_out": 1,
             "first_step": 10,
             "last_step": 40,
-    stepsim: mega.log: the step time is predicted # % wrong; --max-error 0.001
+    stepsim: mega.log: the predicted step time is off by # %; --max-error 0.001
 
 What cannot be: another batch is said; a log without a config, a config without a log, a log of nothing, and all steps as warm-up are refused.
 

@@ -18,8 +18,8 @@ Two steps of a trace: half of the all-reduce is hidden.
     ----------------------------------------------------------------------------------------------
     t.json GPU 0      2     100 us  60.0 us        0 s       20.0 us   0 s  20.0 us        40.0 us
          50.0 %            -
-    Communication hides behind compute for 20.0 us of a step (50.0 %); 20.0 us of it, 20.0 % of the
-      step, is exposed.
+    20.0 us of the 40.0 us of communication hide behind compute (50.0 %); 20.0 us, 20.0 % of the step,
+      are exposed.
     of kernel time  calls     mean  class       kernel
     -----------------------------------------------------------------------------------
             60.0 %      2  60.0 us  gemm        ampere_bf16_gemm
@@ -28,7 +28,7 @@ Two steps of a trace: half of the all-reduce is hidden.
           "exposed_comm_s": 2e-5,
           "overlap": 0.5,
       "skew": 0.0,
-    stepsim: the step time is predicted +2372898.2 % wrong; --max-error 5
+    stepsim: the predicted step time is off by +2372898.2 %; --max-error 5
       all_gather         109 ms      0 s             -
       reduce_scatter     107 ms      0 s             -
       copy              2.13 us      0 s             -

@@ -3,8 +3,8 @@
 What the config itself gives is where the search starts; the table ends with what its own plan takes.
 
     $ stepsim plan $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --set parallel.strategy=fsdp --set parallel.tensor=1 --set parallel.context=1 | grep -v -e ----
-    llama3-8b, 128 sequences of 8192 a step, on 64 x NVIDIA H100 SXM5 80GB (NVIDIA DGX H100): plans,
-      best first
+    llama3-8b, 128 sequences of 8192 tokens a step, on 64 x NVIDIA H100 SXM5 80GB (NVIDIA DGX H100):
+      plans, best first
             plan                                     step time     90 % interval  tokens/s     MFU
           memory      free  exposed  limited by
          1  dp 64 fsdp mb 1 prefetch 2 kept             2.01 s  1.78 s to 2.36 s     522 k  50.3 %
@@ -109,8 +109,8 @@ The picture: the front, the best plans, the config's own.
 Plans may use 90 % of the memory, and where none needs so little, all of it.
 
     $ stepsim plan $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --set parallel.strategy=fsdp --set parallel.tensor=1 --set parallel.context=1 --set parallel.pipeline=1 --set train.micro_batch=2 --set train.recompute=none --set parallel.reshard_after_forward=true | grep -v -e ---- | cut -c1-170
-    llama3-8b, 128 sequences of 8192 a step, on 64 x NVIDIA H100 SXM5 80GB (NVIDIA DGX H100): plans,
-      best first
+    llama3-8b, 128 sequences of 8192 tokens a step, on 64 x NVIDIA H100 SXM5 80GB (NVIDIA DGX H100):
+      plans, best first
             plan                        step time     90 % interval  tokens/s     MFU    memory
             free  exposed  limited by
          1  dp 64 fsdp mb 2 prefetch 1     1.93 s  1.71 s to 2.26 s     543 k  52.4 %  79.6 GiB
@@ -141,20 +141,20 @@ The config's own plan may be faster with more.
     $ COLUMNS=999 stepsim plan $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --gpus 102400 --set train.global_batch=102400 --set model.preset=llama3-70b --set parallel.tensor=8 | tail -n 3
     not searched: zero2, fsdp and hsdp inside a pipeline (only where the config has them there)
     55476 plans: 1272 illegal, 11090 need more than 90 % of the memory, 37009 cannot be among the best, 1787 timed; those shown are predicted in full
-    4318 plans were not evaluated, because each needs a simulation; one may be better (--set holds keys; --exhaustive evaluates all)
+    4318 plans were not evaluated, because each needs a simulation; one may be better (fewer plans: hold keys with --set; all: --exhaustive)
 
 Nothing fits: what needs least, and what it misses.
 
     $ stepsim plan $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --gpus 1 --set train.global_batch=8 | grep -v -e ----
-    llama3-8b, 8 sequences of 8192 a step, on 1 x NVIDIA H100 SXM5 80GB (NVIDIA DGX H100): plans, best
-      first
+    llama3-8b, 8 sequences of 8192 tokens a step, on 1 x NVIDIA H100 SXM5 80GB (NVIDIA DGX H100): plans,
+      best first
             plan            step time     90 % interval  tokens/s     MFU   memory               free
         exposed  limited by
      least  dp 1 mb 1 full     9.09 s  8.04 s to 10.7 s    7.21 k  44.5 %  139 GiB  58.9 GiB too much
             0 s  compute: gemm 67 % of the step
     config  dp 1 mb 2 full     8.94 s  7.92 s to 10.5 s    7.33 k  45.3 %  143 GiB  63.0 GiB too much
             0 s  compute: gemm 67 % of the step
-    No plan fits. The one that needs least misses 58.9 GiB on each device.
+    No plan fits. The one that needs least lacks 58.9 GiB of memory on each device.
     Words of a plan: dp: data-parallel ranks; mb: sequences of a micro-batch; full: layers are
       recomputed, all or so many
     12 plans: 0 illegal, 12 need too much memory, 0 cannot be among the best, 0 timed; those shown are
@@ -169,7 +169,7 @@ Models whose layers differ have none; where there are too many plans, those near
 
     $ COLUMNS=999 stepsim plan $ROOT/configs/ep-tiny.yaml --set cluster.system=dgx-h100 --set train.dtype=bf16 --set model.moe_layer_freq=2 --gpus 4 | tail -n 2
     2061 plans: 0 illegal, 0 need more than 90 % of the memory, 0 cannot be among the best, 419 timed; those shown are predicted in full
-    1642 plans were not evaluated, because each needs a simulation; one may be better (--set holds keys; --exhaustive evaluates all)
+    1642 plans were not evaluated, because each needs a simulation; one may be better (fewer plans: hold keys with --set; all: --exhaustive)
 
 What is wrong with it:
 

@@ -124,11 +124,11 @@ A search and a comparison count it, too, and see the same step; advice tries cha
     > COLUMNS=999 stepsim compare $long --systems dgx-h100 --gpus 1 --fixed-plan 2>/dev/null | grep -m 1 '^1'
     > stepsim plan $ROOT/configs/gpt2-124m-gpu.yaml --set cluster.system=dgx-h100 --gpus 2 --set train.micro_batch=1 --set train.global_batch=16384 --set parallel.pipeline=2 --set parallel.schedule=gpipe
     > COLUMNS=999 stepsim predict $ROOT/configs/pp-llama3-70b-64xh100.yaml -q --set model.preset=llama3-405b --set cluster.nodes=126 --set parallel.pipeline=126 --set train.global_batch=360 | grep '^step time'
-    step time                   1.00 min
+    step time                     60.1 s
       larger micro-batches              20.0 s       33.3 %  3 fuse        --set train.micro_batch=32
     step time                   40.1 s
-    config  dp 1 mb 1   1.00 min  0.625 min to 1.88 min     279 k  24.3 %  3.34 GiB  76.3 GiB      0 s  compute: gemm 51 % of the step
-    1  dgx-h100     1   1.00 min  0.625 min to 1.88 min     279 k  24.3 %  3.34 GiB  76.3 GiB      0 s  dp 1 mb 1
+    config  dp 1 mb 1     60.1 s  37.5 s to 113 s     279 k  24.3 %  3.34 GiB  76.3 GiB      0 s  compute: gemm 51 % of the step
+    1  dgx-h100     1     60.1 s  37.5 s to 113 s     279 k  24.3 %  3.34 GiB  76.3 GiB      0 s  dp 1 mb 1
     stepsim: no plan is legal on 2 ranks: --set train.global_batch=16384: gpipe keeps 16384 micro-batches of 12 layers in flight, too many to be simulated (parallel.schedule 1f1b does not)
     step time                      27.5 s
 
@@ -145,12 +145,12 @@ A target: time, energy, CO2 and money of a whole training, counted as compare co
     > print(*(abs(float(r[k]) / c[k] - 1) < 1e-8 for k in ("time_s", "energy_kwh", "co2_kg", "owned_usd")))'
     For 1.00 T tokens on 64 GPUs:
                amount  from
-    ----------------------------------------------------------------------------------
+    ---------------------------------------------------------------------------------
     time    26.2 days  23.2 days to 30.8 days (90 % interval), 954 k steps
     energy   81.0 MWh  10.2 kW a host, PUE 1.58
     CO2        36.1 t  0.445 kg/kWh
     rented    $ 277 k  $ 6.88 a GPU and hour
-    owned    $ 52.4 k  $ 400 k a host (from memory), 5 years; energy at $ 0.0806 a kWh
+    owned    $ 52.4 k  $ 400 k a host (unverified), 5 years; energy at $ 0.0806 a kWh
     Counted with
         life   5 years: Amazon's annual report for 2024 (10-K, 2025-02): servers written off o
         energy $ 0.0806 a kWh: US Energy Information Administration, industrial customers, mea
@@ -180,7 +180,7 @@ This machine's power and prices are known to nobody; a plan that does not fit co
     owned - not known: the catalogue has no price of this system or its GPUs (cost.system_price_usd gives one)
     time         -  the plan does not fit in memory
     energy       -  10.2 kW a host, PUE 1.58
-    owned        -  $ 400 k a host (from memory), 5 years; energy at $ 0.0806 a kWh
+    owned        -  $ 400 k a host (unverified), 5 years; energy at $ 0.0806 a kWh
 
 What is wrong with it:
 

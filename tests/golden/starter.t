@@ -57,8 +57,8 @@ A config from a few words, and two configs beside each other.
       B: b.yaml
                                     A        B  B over A
     ----------------------------------------------------
-    step time                1.02 min   55.8 s    -8.8 %
-      compute                1.00 min   55.7 s    -7.4 %
+    step time                  61.2 s   55.8 s    -8.8 %
+      compute                  60.1 s   55.7 s    -7.4 %
       exposed communication    994 ms  7.88 ms   -99.2 %
       optimizer               9.33 ms  74.4 ms  +697.8 %
     tokens/s                   65.4 k   71.7 k    +9.6 %

@@ -63,11 +63,11 @@ Weak scaling: the batch of each GPU stays, and the file's global batch gives way
     {'model.seq_len': '16384', 'train.micro_batch': '1'} 2097152
       batch_per_gpu: 2
       micro_batch
-    llama3-8b, 256 sequences of 8192 a step, on 64 x NVIDIA H100 SXM5 80GB
+    llama3-8b, 256 sequences of 8192 tokens a step, on 64 x NVIDIA H100 SX
          1  dp 64 fsdp mb 1 prefetch 2 kept             4.02 s  3.56 s to 
-    llama3-8b, 256 sequences of 8192 a step, on 64 x NVIDIA H100 SXM5 80GB
+    llama3-8b, 256 sequences of 8192 tokens a step, on 64 x NVIDIA H100 SX
          1  dp 64 fsdp mb 1 prefetch 2 kept             4.02 s  3.56 s to 
-    llama3-8b, 256 sequences of 8192 a step, on 64 x NVIDIA H100 SXM5 80GB
+    llama3-8b, 256 sequences of 8192 tokens a step, on 64 x NVIDIA H100 SX
          1  dp 64 fsdp mb 1 prefetch 2 kept             4.02 s  3.56 s to 
 
 What is wrong with it:

@@ -148,7 +148,7 @@ Refused, each in one line:
     [2]
 
     $ stepsim topo --hwloc-xml $ROOT/tests/golden/topo/bad.txt
-    stepsim: $ROOT/tests/golden/topo/bad.txt:1: no XML: syntax error
+    stepsim: $ROOT/tests/golden/topo/bad.txt:1: not XML: syntax error
     [2]
 
     $ stepsim topo --smi nowhere.txt

@@ -105,6 +105,15 @@ static void same(const struct problem *p, const struct search_result *a, const s
 		fprintf(stderr, "%s", p->text);
 }
 
+/* No plan of the list beats a plan of the front in both time and memory: both are predicted in full. */
+static void check_front(const struct search_result *r)
+{
+	for (size_t i = 0; i < r->front.n; i++)
+		for (size_t k = 0; k < r->n_best; k++)
+			CU_ASSERT_FALSE(r->best[k].full.time.step_s < r->front.at[i].step_s &&
+					r->best[k].full.memory.total_B < r->front.at[i].memory_B);
+}
+
 static void find(const struct problem *p, bool exhaustive, int threads, struct search_result *out)
 {
 	const struct search_options o = {.held = p->held, .best = 5, .exhaustive = exhaustive, .threads = threads};
@@ -154,6 +163,7 @@ static void test_pruned(void)
 		find(p, false, 2, &quick);
 		find(p, true, 2, &all);
 		same(p, &quick, &all);
+		check_front(&all);
 		CU_ASSERT_EQUAL(all.counts.pruned, 0);
 		plans += quick.counts.plans;
 		pruned += quick.counts.pruned;

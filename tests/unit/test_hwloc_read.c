@@ -144,8 +144,8 @@ static void test_refusals(void)
 	static const struct {
 		const char *text, *message;
 	} cases[] = {
-		{"", "f.xml:1: no XML: no element found"},
-		{"<topology>\n<info></topology>", "f.xml:2: no XML: mismatched tag"},
+		{"", "f.xml:1: not XML: no element found"},
+		{"<topology>\n<info></topology>", "f.xml:2: not XML: mismatched tag"},
 		{"<system version=\"1\"/>",
 			"f.xml:1: this is an NCCL topology file (<system>), no hwloc export (<topology>)"},
 		{"<svg/>", "f.xml:1: no hwloc export: its root is <topology>"},

@@ -176,8 +176,8 @@ static void test_refusals(void)
 	static const struct {
 		const char *text, *message;
 	} cases[] = {
-		{"", "f.xml:1: no XML: no element found"},
-		{"<system version=\"1\">\n<cpu>\n</system>", "f.xml:3: no XML: mismatched tag"},
+		{"", "f.xml:1: not XML: no element found"},
+		{"<system version=\"1\">\n<cpu>\n</system>", "f.xml:3: not XML: mismatched tag"},
 		{"<topology version=\"2.0\"/>",
 			"f.xml:1: this is an hwloc export (<topology>), no NCCL topology file (<system>)"},
 		{"<!DOCTYPE topology SYSTEM \"hwloc2.dtd\"><topology/>",

@@ -364,7 +364,7 @@ enum status hwloc_xml_check(const char *text, size_t len, const char *name, stru
 	else if (!c->st && XML_GetErrorCode(c->parser) == XML_ERROR_NO_MEMORY)
 		c->st = error_nomem(e, "an hwloc export");
 	else if (!c->st)
-		c->st = error_set(e, ST_INPUT, "%s:%lu: no XML: %s", name,
+		c->st = error_set(e, ST_INPUT, "%s:%lu: not XML: %s", name,
 			(unsigned long)XML_GetCurrentLineNumber(c->parser),
 			XML_ErrorString(XML_GetErrorCode(c->parser)));
 out:

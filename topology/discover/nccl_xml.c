@@ -158,7 +158,7 @@ static enum status parse(struct nccl_reader *r, const char *text, size_t len)
 	enum XML_Error code = XML_GetErrorCode(r->parser);
 	if (code == XML_ERROR_NO_MEMORY)
 		return error_nomem(r->e, "the topology");
-	return error_set(r->e, ST_INPUT, "%s:%lu: no XML: %s", r->name,
+	return error_set(r->e, ST_INPUT, "%s:%lu: not XML: %s", r->name,
 		(unsigned long)XML_GetCurrentLineNumber(r->parser), XML_ErrorString(code));
 }
 
