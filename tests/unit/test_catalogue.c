@@ -180,19 +180,22 @@ static void check_formats(const struct device_spec *d)
 		close_to(m[DT_FP16], 2 * m[DT_TF32], tolerance, d->id);
 	if (m[DT_FP8] > 0)
 		close_to(m[DT_FP8], 2 * m[DT_BF16], tolerance, d->id);
+	/* GeForce halves products that add up in fp32, but not those with block scales, mxfp8 and nvfp4. */
+	const bool halved = strcmp(d->id, "rtx5090") == 0;
 	if (m[DT_MXFP8] > 0)
-		CU_ASSERT_EQUAL(m[DT_MXFP8], m[DT_FP8]);
-	/* nvfp4: twice fp8; three times on Blackwell Ultra; four times on GB202, where only fp8 is halved (GeForce). */
+		CU_ASSERT_EQUAL(m[DT_MXFP8], (halved ? 2 : 1) * m[DT_FP8]);
+	/* nvfp4: twice the full rate of fp8; three times on Blackwell Ultra */
 	bool ultra = strcmp(d->id, "b300") == 0 || strcmp(d->id, "gb300") == 0;
 	if (m[DT_NVFP4] > 0)
-		close_to(m[DT_NVFP4], (strcmp(d->id, "rtx5090") == 0 ? 4 : ultra ? 3 : 2) * m[DT_FP8], 0.001, d->id);
+		close_to(m[DT_NVFP4], (halved ? 4 : ultra ? 3 : 2) * m[DT_FP8], 0.001, d->id);
 	if (d->compute_capability > 0)
 		CU_ASSERT_EQUAL(m[DT_FP32], d->vector_flop_per_s); /* no Tensor Core multiplies in fp32 */
-	/* Formats came with chips: bf16 and tf32 with Ampere, fp8 with Ada and Hopper, nvfp4 with Blackwell. */
+	/* Formats came with chips: bf16, tf32 with Ampere, fp8 with Ada, Hopper, mxfp8, nvfp4 with Blackwell. */
 	if (d->compute_capability > 0) {
 		CU_ASSERT_EQUAL(m[DT_BF16] > 0, d->compute_capability >= 80);
 		CU_ASSERT_EQUAL(m[DT_TF32] > 0, d->compute_capability >= 80);
 		CU_ASSERT_EQUAL(m[DT_FP8] > 0, d->compute_capability >= 89);
+		CU_ASSERT_EQUAL(m[DT_MXFP8] > 0, d->compute_capability >= 100);
 		CU_ASSERT_EQUAL(m[DT_NVFP4] > 0, d->compute_capability >= 100);
 	}
 }

@@ -109,6 +109,24 @@ static void test_torchtitan(void)
 	check(KEY_parallel_reshard_after_forward, NULL);
 	import_free(&im);
 
+	/* FSDP alone mixes precisions: tensor or pipeline ranks without it compute in fp32, one rank by autocast */
+	static const struct {
+		const char *sizes, *dtype;
+	} precisions[] = {
+		{"tensor_parallel_degree = 8\n", "fp32"},
+		{"pipeline_parallel_degree = 2\n", "fp32"},
+		{"tensor_parallel_degree = 8\ncontext_parallel_degree = 2\n", "bf16"},
+		{"", "bf16"},
+	};
+	for (size_t i = 0; i < COUNT(precisions); i++) {
+		char text[512];
+		snprintf(text, sizeof text, "%s[training]\n[parallelism]\ndata_parallel_shard_degree = 1\n%s", TITAN,
+			precisions[i].sizes);
+		take(text, "torchtitan");
+		check(KEY_train_dtype, precisions[i].dtype);
+		import_free(&im);
+	}
+
 	/* the rest of the ranks are a shard group; experts are cut as all else without a group of their own */
 	take("{\"model\": {\"name\": \"deepseek_v3\", \"flavor\": \"16B\"}, \"training\": {\"seq_len\": 4096},\n"
 	     " \"parallelism\": {\"data_parallel_replicate_degree\": 2, \"data_parallel_shard_degree\": -1,\n"
