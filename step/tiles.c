@@ -14,3 +14,8 @@ struct tiles tiles_of(const struct tile_model *x, double groups, int64_t m, int6
 		.busy = fmin(1, parts / (double)sms),
 		.full_flop = fmax(flop, 2 * fmin(result, tile) * fmin(depth, x->split_k) * (double)sms)};
 }
+
+double tiles_waves(const struct tile_model *x, int64_t m, int64_t n, int64_t sms)
+{
+	return sms > 0 ? whole(x, m) * whole(x, n) / (x->side * x->side) / (double)sms : 0;
+}

@@ -31,4 +31,8 @@ struct tiles {
 /* Returns the tiles of `groups` products (m, k) x (k, n) that run at the same time. */
 struct tiles tiles_of(const struct tile_model *x, double groups, int64_t m, int64_t n, int64_t k, int64_t sms);
 
+/* Returns how often the SMs begin a tile of one product (m, ...) x (..., n): its tiles over the SMs, below 1 where some
+ * have none, 0 where the SMs are not counted. */
+double tiles_waves(const struct tile_model *x, int64_t m, int64_t n, int64_t sms);
+
 #endif

@@ -71,15 +71,18 @@ static double transposed_B(const struct op *op, const struct stack *s)
 	return 2 * (double)c->batch * pixels * dtype_bytes((enum dtype)op->dtype);
 }
 
-/* Returns the bytes of the experts' weights. An expert's product is a wave or two of tiles, which wait for its weights
- * at the same time: so little of that traffic is hidden. Products of Transformer Engine's GroupedLinear bear it out on
- * B200 and A100 (MooreThreads/SimuMax@e691807a7ef8 configs/system/b200_bf16_ceperm.json, group_matmul: shapes of 128 to
- * 9,832 rows; docs/system.md). */
-static double weights_B(const struct op *op)
+/* Returns the bytes of the experts' weights that nothing hides. The tiles of an expert's first wave wait for its
+ * weights at the same time. Those of later waves begin one by one, while others multiply, as those of any large
+ * product. Products of Transformer Engine's GroupedLinear bear it out on B200 and A100
+ * (MooreThreads/SimuMax@e691807a7ef8 configs/system/b200_bf16_ceperm.json, group_matmul: shapes of 128 to 9,832 rows;
+ * docs/how-ops-are-priced.md). */
+static double weights_B(const struct op *op, const struct rates *r)
 {
-	return op->kind == OP_GROUPED_GEMM && !(op->flags & OP_TRANS_A)
-	               ? groups_of(op) * (double)op->gemm.n * (double)op->gemm.k * dtype_bytes((enum dtype)op->dtype)
-	               : 0;
+	if (op->kind != OP_GROUPED_GEMM || op->flags & OP_TRANS_A)
+		return 0;
+	const double weight = (double)op->gemm.n * (double)op->gemm.k,
+		     waves = tiles_waves(&r->device.tiles, op->gemm.m, op->gemm.n, r->device.sms);
+	return groups_of(op) * weight * dtype_bytes((enum dtype)op->dtype) / fmax(1, waves);
 }
 
 /* Returns the bytes of transposing a weight. Before Blackwell Tensor Cores read fp8 operands along the depth of the
@@ -105,7 +108,7 @@ static double product_s(const struct op *op, const struct rates *r, const struct
 	if (added_apart(op, s) > 0)
 		result_B = added_apart_B(op, s);
 	return multiply_s(op, r, s) +
-	       (result_B + weights_B(op) + transposed_B(op, s) + turned_B(op, r)) / r->memory_Bps;
+	       (result_B + weights_B(op, r) + transposed_B(op, s) + turned_B(op, r)) / r->memory_Bps;
 }
 
 /* Returns the time of flash attention in fp8. Transformer Engine makes queries, keys and values fp8 before it, and

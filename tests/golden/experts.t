@@ -31,49 +31,49 @@ Four experts on each of two ranks. Each routes its 128 rows to 2 of 8 experts: 3
 The groups of tensor parallel ranks are a part of those that share experts.
 
     $ stepsim predict $ROOT/configs/ep-mixtral-8x7b-64xh100.yaml --set parallel.tensor=2 --set parallel.sequence_parallel=true | head -10
-    A step takes 3.22 s (90 % interval: 2.59 s to 4.29 s); 61 % of communication hides behind compute,
-      the rest takes 5.7 % of the step; it fits, 42.5 GiB are free.
+    A step takes 3.16 s (90 % interval: 2.54 s to 4.21 s); 60 % of communication hides behind compute,
+      the rest takes 5.9 % of the step; it fits, 42.5 GiB are free.
     mixtral-8x7b (46.7 B parameters, 12.9 B active), zero1 on 64 ranks (tp 2, ep 8, dp 16, pp 2, edp 4),
       bf16
     a step: 256 sequences of 4096 tokens, 16 micro-batches of 1 a replica
     on: NVIDIA DGX H100, 64 x NVIDIA H100 SXM5 80GB (catalogue configs/systems/dgx-h100.yaml)
                                 predicted  of the step  bound by
     --------------------------------------------------------------------
-    step time                      3.22 s
+    step time                      3.16 s
 
 Mixtral 8x7B: 46.7 billion parameters; MFU counts the 12.9 billion that work on a token.
 
     $ stepsim predict $ROOT/configs/ep-mixtral-8x7b-64xh100.yaml
-    A step takes 3.19 s (90 % interval: 2.57 s to 4.25 s); 64 % of communication hides behind compute,
-      the rest takes 3.7 % of the step; it fits, 26.2 GiB are free.
+    A step takes 3.16 s (90 % interval: 2.54 s to 4.21 s); 64 % of communication hides behind compute,
+      the rest takes 3.8 % of the step; it fits, 26.2 GiB are free.
     mixtral-8x7b (46.7 B parameters, 12.9 B active), zero1 on 64 ranks (ep 8, dp 32, pp 2, edp 4), bf16
     a step: 256 sequences of 4096 tokens, 8 micro-batches of 1 a replica
     on: NVIDIA DGX H100, 64 x NVIDIA H100 SXM5 80GB (catalogue configs/systems/dgx-h100.yaml)
                                 predicted  of the step  bound by
     --------------------------------------------------------------------
-    step time                      3.19 s
-    tokens/s                        329 k
-    model FLOP/s a device     430 TFLOP/s
-    MFU                            43.5 %
+    step time                      3.16 s
+    tokens/s                        332 k
+    model FLOP/s a device     435 TFLOP/s
+    MFU                            43.9 %
     --------------------------------------------------------------------
     where the step goes
-      compute                      2.62 s       82.1 %
-      exposed communication        119 ms        3.7 %
+      compute                      2.59 s       82.0 %
+      exposed communication        119 ms        3.8 %
       copy                         533 ns        0.0 %
-      bubble                       438 ms       13.8 %
+      bubble                       435 ms       13.8 %
       optimizer                   7.48 ms        0.2 %
       idle                        6.52 ms        0.2 %
     --------------------------------------------------------------------
     communication
-      moving bytes                 333 ms       10.4 %
+      moving bytes                 333 ms       10.5 %
       waiting for late ranks          0 s        0.0 %
       overlap                      64.3 %
     --------------------------------------------------------------------
     ops, summed (count)
-      gemm (1920)                  2.16 s       67.8 %  compute
+      gemm (1920)                  2.13 s       67.5 %  compute
       attention (256)              139 ms        4.4 %  compute
       norm (512)                  49.5 ms        1.6 %  latency
-      elementwise (640)            229 ms        7.2 %  memory
+      elementwise (640)            229 ms        7.3 %  memory
       embedding (16)               490 us        0.0 %  latency
       routing (896)               38.0 ms        1.2 %  latency
       memory (1)                  90.3 us        0.0 %  latency
@@ -81,7 +81,7 @@ Mixtral 8x7B: 46.7 billion parameters; MFU counts the 12.9 billion that work on 
       all_gather (49)              101 ms        3.2 %  link
       reduce_scatter (49)          101 ms        3.2 %  link
       alltoall (768)               123 ms        3.9 %  link
-      sendrecv (16)               14.3 ms        0.4 %  link
+      sendrecv (16)               14.3 ms        0.5 %  link
       copy (8)                    4.26 us        0.0 %  latency
     --------------------------------------------------------------------
     memory of a rank
@@ -95,29 +95,29 @@ Mixtral 8x7B: 46.7 billion parameters; MFU counts the 12.9 billion that work on 
     The stages of the predicted step; the table above is of the one that ends last.
     stage  layers  compute  exposed comm.   bubble  optimizer  other, idle    memory
     --------------------------------------------------------------------------------
-    0          16   2.62 s         119 ms   438 ms    7.48 ms      6.52 ms  53.5 GiB
-    1          16   2.65 s         285 ms  50.0 ms    7.41 ms       198 ms  39.0 GiB
+    0          16   2.59 s         119 ms   435 ms    7.48 ms      6.52 ms  53.5 GiB
+    1          16   2.62 s         285 ms  48.1 ms    7.41 ms       197 ms  39.0 GiB
     Changes that shorten the step, each alone; symptom: pipeline bubble (25 changes tried)
                                  saves  of the step  tuning stage
         with
     -----------------------------------------------------------------------
-      lower-precision products  1.02 s       31.9 %  1 format
+      lower-precision products  1.00 s       31.7 %  1 format
         --set train.dtype=fp8
-      another number of stages  322 ms       10.1 %  6 pipeline
+      another number of stages  318 ms       10.1 %  6 pipeline
         --set parallel.pipeline=1
-      interleaved stages        263 ms        8.3 %  6 pipeline
+      interleaved stages        260 ms        8.2 %  6 pipeline
         --set parallel.schedule=interleaved --set parallel.virtual_stages=8
-      another schedule          106 ms        3.3 %  6 pipeline
+      another schedule          105 ms        3.3 %  6 pipeline
         --set parallel.schedule=zero_bubble
-    90 % interval of the prediction: 2.57 s to 4.25 s
+    90 % interval of the prediction: 2.54 s to 4.21 s
       its width comes from software 15 %, experts 24 %, traffic 5 %, network 1 % (root of the sum of
         squares)
     Bottleneck: compute: gemm 68 % of the step
     warning: nothing was measured on this machine: the rates of hardware and software come from
       published runs
     $ stepsim predict $ROOT/configs/ep-mixtral-8x7b-64xh100.yaml --set train.micro_batch=2 --set model.capacity_factor=1.25 | grep -E 'step time|MFU|alltoall|total'
-    step time                      4.06 s
-    MFU                            34.1 %
+    step time                      4.04 s
+    MFU                            34.3 %
       alltoall (384)               133 ms        3.3 %  link
       total                      95.2 GiB               DOES NOT FIT in 79.6 GiB
 

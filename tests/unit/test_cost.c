@@ -312,6 +312,7 @@ static void test_shapes_of_products(void)
 static void test_grouped_products(void)
 {
 	struct machine m = gpu();
+	m.device.sms = 1024; /* one wave of 32 x 32 tiles */
 	mesh(1, 1);
 	struct op one = gemm(DT_BF16, 4096, 4096, 4096), grouped = one;
 	grouped.kind = OP_GROUPED_GEMM;
@@ -323,6 +324,9 @@ static void test_grouped_products(void)
 	NEAR(cost(&m, grouped).alone_s - KERNEL_S, 8 * one_s);
 	grouped.flags &= (uint32_t)~OP_TRANS_A;
 	CU_ASSERT_TRUE(grouped_s >= op_flop(&grouped) / m.device.matrix_flop_per_s[DT_BF16]);
+	/* four waves of 32 x 32 tiles: the first waits for its weights */
+	m.device.sms = 256;
+	NEAR(cost(&m, grouped).alone_s - KERNEL_S, 8 * (one_s + weights_B / 4 / streams_Bps));
 	/* so few tiles that one product leaves most SMs without one */
 	m.device.sms = 100;
 	struct op small = gemm(DT_BF16, 128, 128, 256), smalls = small;
