@@ -367,7 +367,7 @@ choices were made with their errors in view:
 | | softmax of NeMo's vision transformers; GPT-NeoX's traffic; the stack of Primus |
 | experts | DeepEP's exchanges; launches of products; traffic of their weights |
 | | kernels that order their rows and add them up; MaxText's masks; Megatron's biases |
-| rows | 191 that their authors' files describe otherwise; layers of LiBai's stages |
+| rows | 229 that their authors' files describe otherwise; layers of LiBai's stages |
 | | cuDNN's attention in TRL's runs; windows for packed documents (prime-rl, torchtune) |
 | | dropout of 229 runs; frozen weights in fp8 of MLPerf's adapters |
 | all | attention under a mask; words of software |
