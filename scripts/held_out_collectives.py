@@ -22,8 +22,9 @@ SOFT = 0.1  # log error beyond which a row pulls less (soft L1)
 SEEN = 0.003  # mean square of d log(time) / d log(constant) of a machine's rows from which it sees a constant
 STAY = 0.01  # how strongly a constant stays: in machines' votes for a move by a factor e, at an error of 1
 MOST = math.log(4)  # most that a refit moves a constant
-FABRICS = ('infiniband', 'roce', 'slingshot', 'slingshot-polaris', 'efa', 'tcp', 'tcpx', 'tcpxo')
-CLASS = {'slingshot-polaris': 'slingshot'}  # files of one machine, and what its network is elsewhere
+FABRICS = ('infiniband', 'roce', 'slingshot', 'slingshot-polaris', 'efa', 'efa-p4d', 'tcp', 'tcpx', 'tcpxo')
+# Files of one machine or generation, and what its network is elsewhere.
+CLASS = {'slingshot-polaris': 'slingshot', 'efa-p4d': 'efa'}
 STAND_IN = 'ethernet-unknown'
 KEYS = """rate.share rate.node ring.hiding ring.ll ring.ll_far ring.ll128 ring.simple_small ring.simple_middle
     ring.simple_large ring.block_ll ring.block_ll128 tree.ll tree.ll128 tree.block alltoall.share alltoall.base
@@ -62,7 +63,8 @@ def load():
     for table in TABLES:
         with open(os.path.join(root, 'tests/validation', table + '.csv')) as f:
             rows += [dict(r, table=table) for r in csv.DictReader(f)]
-    return [r | {c: r.get(c) or '' for c in ('system', 'first_error')} for r in rows if not r['use']]
+    blank = ('system', 'algorithm', 'protocol', 'first_error')
+    return [r | {c: r.get(c) or '' for c in blank} for r in rows if not r['use']]
 
 
 def machine(row):
@@ -75,6 +77,7 @@ NAMES = {
     'slingshot': 'Slingshot',
     'slingshot-polaris': 'Slingshot',
     'efa': 'EFA',
+    'efa-p4d': 'EFA',
     'tcp': 'TCP',
     'tcpx': 'TCPX, TCPXO',
     'tcpxo': 'TCPX, TCPXO',

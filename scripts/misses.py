@@ -196,7 +196,6 @@ COLLECTIVES = (
         mostly,
         calls(lambda r: number(r, 'bytes') < 64 * MIB and number(r, 'n_nodes') > 1, gpu='MI300X|MI250X'),
     ),
-    ('EFA of 2021 (p4d, NCCL 2.8)', span, calls(id='^aws-p4d-')),
     (
         'all-gathers below 16 MiB of one B200 cluster over RoCE (gke-dranet)',
         span,

@@ -74,6 +74,28 @@ static enum status collective_of(const char *word, enum collective *out, struct 
 					       suggest_known(word, known, COUNT(known)).text);
 }
 
+static enum status forced_of(const struct csv *t, size_t row, struct collective_choice *out, struct error *e)
+{
+	const char *algorithm = csv_get(t, row, "algorithm"), *protocol = csv_get(t, row, "protocol"),
+		   *algorithms[ALGO_COUNT], *protocols[PROTO_COUNT];
+	*out = COLLECTIVE_ANY;
+	for (int i = 0; i < ALGO_COUNT; i++)
+		algorithms[i] = algorithm_traits[i].name;
+	for (int i = 0; i < PROTO_COUNT; i++)
+		protocols[i] = protocol_traits[i].name;
+	while (*algorithm && out->algorithm < ALGO_COUNT && !phrase_match(algorithms[out->algorithm], algorithm, true))
+		out->algorithm++;
+	while (*protocol && out->protocol < PROTO_COUNT && !phrase_match(protocols[out->protocol], protocol, true))
+		out->protocol++;
+	if (out->algorithm == ALGO_COUNT)
+		return error_set(e, ST_INPUT, "algorithm: '%.40s' is not known%s", algorithm,
+			suggest_known(algorithm, algorithms, COUNT(algorithms)).text);
+	if (out->protocol == PROTO_COUNT)
+		return error_set(e, ST_INPUT, "protocol: '%.40s' is not known%s", protocol,
+			suggest_known(protocol, protocols, COUNT(protocols)).text);
+	return ST_OK;
+}
+
 static void put_time(struct judged_collective *out, double time_s, double spread)
 {
 	out->predicted_s = time_s;
@@ -98,6 +120,7 @@ static enum status predict_collective(const struct csv *t, size_t row, enum coll
 	struct judged_collective *out, struct error *e)
 {
 	struct collective_run run;
+	struct collective_choice forced;
 	const struct machine *m = NULL;
 	struct nccl_group g;
 	enum status st;
@@ -105,7 +128,7 @@ static enum status predict_collective(const struct csv *t, size_t row, enum coll
 		return error_set(e, ST_INPUT, "no bytes are moved");
 	if (!(out->measured_s > 0))
 		return error_set(e, ST_INPUT, "no time is printed");
-	if ((st = collective_words(t, row, &run, e)) ||
+	if ((st = forced_of(t, row, &forced, e)) || (st = collective_words(t, row, &run, e)) ||
 		(st = machines_find(machines, run.line, run.hosts, run.per_host, &m, e)))
 		return st;
 	if (m->nodes > 1)
@@ -117,7 +140,7 @@ static enum status predict_collective(const struct csv *t, size_t row, enum coll
 		return st;
 	g.one_process = run.one_process;
 	g.version = run.version;
-	struct nccl_result r = nccl_time(&g, coll, NCCL_ANY, out->bytes);
+	struct nccl_result r = nccl_time(&g, coll, collective_nccl_choice(forced), out->bytes);
 	struct network_spec unknown = {0};
 	out->network = run.network;
 	if (run.network == NETWORK_ASSUMED && (st = network_load(network_by_default(false, 0), &unknown, e)))

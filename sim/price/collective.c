@@ -40,12 +40,16 @@ static double link_time_s(const struct rates *r, enum collective c, int64_t size
 #define ALGORITHM_OF_NCCL(id, name, nccl, protocol, portable, pricer, price) [ALGO_##id] = (price),
 #define PROTOCOL_OF_NCCL(id, name, nccl, price) [PROTO_##id] = (price),
 
+struct nccl_choice collective_nccl_choice(struct collective_choice forced)
+{
+	static const int algorithms[] = {ALGORITHMS(ALGORITHM_OF_NCCL)}, protocols[] = {PROTOCOLS(PROTOCOL_OF_NCCL)};
+	return (struct nccl_choice){algorithms[forced.algorithm], protocols[forced.protocol]};
+}
+
 static struct collective_price price_as_nccl(const struct nccl_group *g, enum collective c,
 	struct collective_choice forced, double bytes)
 {
-	static const int algorithms[] = {ALGORITHMS(ALGORITHM_OF_NCCL)}, protocols[] = {PROTOCOLS(PROTOCOL_OF_NCCL)};
-	const struct nccl_choice choice = {algorithms[forced.algorithm], protocols[forced.protocol]};
-	const struct nccl_result r = nccl_time(g, c, choice, bytes);
+	const struct nccl_result r = nccl_time(g, c, collective_nccl_choice(forced), bytes);
 	return (struct collective_price){r.time_s, r.bound == NCCL_BY_LATENCY ? BOUND_LATENCY : BOUND_LINK, r.rel_sigma,
 		false, r.channels, (int32_t)r.algo, (int32_t)r.proto, nccl_algo_name(r.algo)};
 }

@@ -26,6 +26,8 @@ struct collective_price {
 typedef struct collective_price collective_pricer(const struct rates *r, enum collective c, int64_t size,
 	int64_t stride, struct collective_choice forced, double bytes, struct error *e);
 
+/* The same choice in NCCL's terms. */
+struct nccl_choice collective_nccl_choice(struct collective_choice forced);
 /* By the pricer of the algorithm's row. */
 collective_pricer collective_price;
 double collective_time_s(const struct rates *r, enum collective c, int64_t size, int64_t stride, double bytes,

@@ -250,14 +250,22 @@ static struct candidate by_tuner(const struct pricing *x, enum collective coll, 
 		bytes / (1e9 * GBps));
 }
 
+/* Whether the network's software takes this algorithm and protocol from host to host. */
+static bool crosses(const struct nccl_group *g, enum nccl_algo a, enum nccl_proto p)
+{
+	const struct network_spec *net = &g->network;
+	return (p == NCCL_SIMPLE || !net->simple_only) && (p != NCCL_LL128 || net->ll128) &&
+	       (a != NCCL_TREE || !net->no_tree) && (a != NCCL_NVLS_TREE || !net->no_nvls);
+}
+
 static bool runs(const struct pricing *x, enum collective coll, enum nccl_algo a, enum nccl_proto p)
 {
 	const struct nccl_group *g = x->g;
+	if (g->hosts > 1 && !crosses(g, a, p))
+		return false;
 	if (a == NCCL_NVLS || a == NCCL_NVLS_TREE)
 		return coll == COLL_ALL_REDUCE && p == NCCL_SIMPLE && g->whole_box &&
 		       (g->hosts == 1) == (a == NCCL_NVLS);
-	if (p == NCCL_LL128 && g->hosts > 1 && !g->network.ll128)
-		return false;
 	return nccl_bandwidth_GBps(&x->comm, coll, a, p) > 0;
 }
 

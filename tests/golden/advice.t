@@ -71,10 +71,10 @@ A tensor group that crosses from node to node, over fewer NICs than it has GPUs:
     Changes that shorten the step, each alone; symptom: exposed communication (24 changes tried)
                                       saves  of the step  tuning stage   with
     -------------------------------------------------------------------------------------------------------
-      another tensor group           2.53 s       55.3 %  5 communicate  --set parallel.tensor=8
-      overlapped tensor collectives  1.59 s       34.7 %  5 communicate  --set parallel.tensor_overlap=true
-      larger micro-batches           638 ms       13.9 %  3 fuse         --set train.micro_batch=16
-      another number of stages       144 ms        3.2 %  6 pipeline     --set parallel.pipeline=2
+      another tensor group           6.52 s       73.3 %  5 communicate  --set parallel.tensor=8
+      larger micro-batches           3.87 s       43.5 %  3 fuse         --set train.micro_batch=16
+      overlapped tensor collectives  3.29 s       37.0 %  5 communicate  --set parallel.tensor_overlap=true
+      another number of stages       107 ms        1.2 %  6 pipeline     --set parallel.pipeline=2
 
 Where nothing fits, single changes with which it does; and where no single one suffices:
 

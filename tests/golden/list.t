@@ -364,6 +364,7 @@ The catalogue. (Figures and sources are tests/unit/test_catalogue.c's business: 
     name               network between hosts                               rings    at most  all to all   hop LL  hop, small  hop, large  LL128  below 16 MiB  above
     ----------------------------------------------------------------------------------------------------------------------------------------------------------------
     efa                EFA of AWS                                           85 %          -        70 %  15.0 us     75.0 us     75.0 us    yes          70 %   35 %
+    efa-p4d            EFA of AWS to P4d, by send and receive               66 %          -        70 %  15.0 us     75.0 us      700 us     no          70 %   35 %
     efa-shared         EFA of AWS in one shared cluster (one source)       100 %          -        70 %   350 us      350 us      350 us    yes          50 %   30 %
     ethernet-unknown   Ethernet of which nothing is known, taken as RoCE    90 %          -        90 %  2.70 us     14.0 us     14.0 us    yes          90 %   40 %
     infiniband         InfiniBand (HDR, NDR)                                95 %          -        90 %  2.70 us     14.0 us     14.0 us    yes          20 %    8 %
@@ -371,8 +372,8 @@ The catalogue. (Figures and sources are tests/unit/test_catalogue.c's business: 
     slingshot          Slingshot-11 through aws-ofi-nccl                    92 %          -        43 %  2.70 us     25.0 us      155 us     no          80 %   25 %
     slingshot-polaris  Slingshot-11 of Polaris (one source)               73.5 %          -        43 %  2.70 us     25.0 us      155 us     no          45 %   20 %
     tcp                TCP sockets                                          90 %  3.30 GB/s        90 %  30.0 us     60.0 us      300 us     no          60 %   40 %
-    tcpx               GPUDirect-TCPX of Google Cloud (A3 High)             51 %          -        90 %  55.0 us      600 us      600 us    yes          80 %   35 %
-    tcpxo              GPUDirect-TCPXO of Google Cloud (A3 Mega)            94 %          -        90 %  55.0 us     60.0 us     60.0 us    yes          80 %   35 %
+    tcpx               GPUDirect-TCPX of Google Cloud (A3 High)             51 %          -        90 %  55.0 us      600 us      600 us     no          80 %   35 %
+    tcpxo              GPUDirect-TCPXO of Google Cloud (A3 Mega)            94 %          -        90 %  55.0 us     37.0 us     60.0 us     no          80 %   35 %
     rings, all to all: share of its NICs' line rate that a host reaches; at most: its limit with any
       NICs;
     hop: latency from host to host in a ring with NCCL's LL, and with Simple for small and large blocks;

@@ -239,6 +239,24 @@ static const char *const lines[] = {
 #define LINES COUNT(lines)
 
 /* No time falls when bytes grow, whatever the machine, the collective and the forced choice. */
+/* What a network's software keeps NCCL from, for a small and a large all-reduce on two hosts. */
+static void test_kept_from(void)
+{
+	struct nccl_group g = group("aws-p4d", 2, 0);
+	CU_ASSERT_STRING_EQUAL(g.network.id, "efa-p4d");
+	CU_ASSERT_EQUAL(nccl_time(&g, COLL_ALL_REDUCE, NCCL_ANY, 1024).proto, NCCL_SIMPLE);
+	CU_ASSERT_EQUAL(nccl_time(&g, COLL_ALL_REDUCE, (struct nccl_choice){-1, NCCL_LL}, 1024).proto, NCCL_SIMPLE);
+	g.network.simple_only = false;
+	CU_ASSERT_EQUAL(nccl_time(&g, COLL_ALL_REDUCE, NCCL_ANY, 1024).proto, NCCL_LL);
+	g = group("dgx-h100", 2, 0);
+	CU_ASSERT_EQUAL(nccl_time(&g, COLL_ALL_REDUCE, NCCL_ANY, 1e9).algo, NCCL_NVLS_TREE);
+	g.network.no_nvls = true;
+	CU_ASSERT_EQUAL(nccl_time(&g, COLL_ALL_REDUCE, NCCL_ANY, 1e9).algo, NCCL_RING);
+	CU_ASSERT_EQUAL(nccl_time(&g, COLL_ALL_REDUCE, NCCL_ANY, 1024).algo, NCCL_TREE);
+	g.network.no_tree = true;
+	CU_ASSERT_EQUAL(nccl_time(&g, COLL_ALL_REDUCE, NCCL_ANY, 1024).algo, NCCL_RING);
+}
+
 static void test_monotone_in_bytes(void)
 {
 	static const struct nccl_choice choices[] = {{-1, -1}, {NCCL_RING, -1}, {NCCL_TREE, NCCL_LL128},
@@ -351,6 +369,6 @@ UNIT_MAIN("nccl", {"constants", test_constants}, {"in a program", test_in_a_prog
 	{"NCCL's own table, worked by hand", test_worked_table}, {"versions", test_versions_differ},
 	{"closed forms", test_closed_forms}, {"trees' factor", test_tree_factor}, {"groups", test_groups},
 	{"asymptotes", test_asymptotes}, {"NVLS", test_nvls}, {"a tree of two hosts", test_tree_of_two},
-	{"forced algorithms", test_forced}, {"time grows with bytes", test_monotone_in_bytes},
-	{"time grows with hosts", test_monotone_in_hosts}, {"time grows with ranks", test_monotone_in_ranks},
-	{"names", test_names}, {"refused", test_refused})
+	{"forced algorithms", test_forced}, {"kept from", test_kept_from},
+	{"time grows with bytes", test_monotone_in_bytes}, {"time grows with hosts", test_monotone_in_hosts},
+	{"time grows with ranks", test_monotone_in_ranks}, {"names", test_names}, {"refused", test_refused})

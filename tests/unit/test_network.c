@@ -90,7 +90,8 @@ static void test_fabrics(void)
 		{"", "4x TCPX 200Gbps/node", "tcpx"}, {"slingshot-polaris", "2x Slingshot", "slingshot-polaris"},
 		{"", "Infiniband HDR", "infiniband"}, {"", "8x400G RoCEv2", "roce"}, {"", "GPUDirect-TCPX", "tcpx"},
 		{"", "4x NDR200", "infiniband"}, {"", "2x dual-port HDR100 (400 Gbps aggregated)", "infiniband"},
-		{"", "EFAv3 3200 Gbps", "efa"}, {"", "Spectrum-X 8x400G", "roce"}};
+		{"", "EFAv3 3200 Gbps", "efa"}, {"efa-p4d", "4x100Gbps EFA/node", "efa-p4d"},
+		{"", "Spectrum-X 8x400G", "roce"}};
 	const struct word_lists *lists = load();
 	for (size_t i = 0; i < COUNT(words); i++) {
 		const char *found = network_fabric(lists, words[i][0], words[i][1]);

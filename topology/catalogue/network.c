@@ -29,12 +29,19 @@
 	{ \
 		path, CATALOGUE_BOOL, true, UNIT_NONE, 0, 1, AT(field), 0 \
 	}
+#define MAY(path, field) \
+	{ \
+		path, CATALOGUE_BOOL, false, UNIT_NONE, 0, 1, AT(field), 0 \
+	}
 
 static const struct catalogue_key keys[] = {
 	{"name", CATALOGUE_TEXT, true, UNIT_NONE, 0, 0, AT(name), sizeof((struct network_spec *)0)->name},
 	RATIO("rate.share", 0.001, 1, share),
 	RATE("rate.node", false, node_Bps),
 	YES("protocol.ll128", ll128),
+	MAY("protocol.simple_only", simple_only),
+	MAY("protocol.no_tree", no_tree),
+	MAY("protocol.no_nvls", no_nvls),
 	YES("protocol.sharp", sharp),
 	RATIO("ring.hiding", 1, 16, hiding),
 	TIME("ring.ll", ring_ll_s),

@@ -12,12 +12,14 @@
 
 struct network_spec {
 	char id[NETWORK_ID], name[96];
-	double share;    /* of its NICs' line rate that a host's rings and trees reach */
-	double node_Bps; /* a host gets no more than this, whatever its NICs; 0: no such limit */
-	bool ll128;      /* NCCL uses its LL128 protocol across it */
-	bool sharp;      /* its switches add up (CollNet) */
-	double hiding;   /* p of t = (latency^p + transfer^p)^(1/p) of a ring: 1 adds them up, infinity takes the larger
-	                  */
+	double share;          /* of its NICs' line rate that a host's rings and trees reach */
+	double node_Bps;       /* a host gets no more than this, whatever its NICs; 0: no such limit */
+	bool ll128;            /* NCCL uses its LL128 protocol across it */
+	bool simple_only;      /* neither LL nor LL128 runs across it */
+	bool no_tree, no_nvls; /* its settings keep NCCL from these algorithms across hosts */
+	bool sharp;            /* its switches add up (CollNet) */
+	double hiding; /* p of t = (latency^p + transfer^p)^(1/p) of a ring: 1 adds them up, infinity takes the larger
+	                */
 	/* A ring's or a tree's step from host to host, seconds. Simple: by the block that a rank sends in one step. */
 	double ring_ll_s, ring_ll128_s, ring_ll_far_s; /* far: with more than far_hosts hosts */
 	double tree_ll_s, tree_ll128_s;
