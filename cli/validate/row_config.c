@@ -73,15 +73,20 @@ static enum status write_model(const struct csv *t, size_t row, const struct fra
 	char preset[PRESET];
 	if (preset_of(t, row, preset, e))
 		return e->status;
+	const bool encoder = phrase_match("encoder", csv_get(t, row, "arch"), false) > 0,
+		   task = encoder && has_task_head(csv_get(t, row, "model"));
+	static const char task_head[] = "  lm_head: false\n  classes: 2\n";
 	if (*preset) {
-		fprintf(out, "model:\n  preset: %s\n  seq_len: %" PRId64 "\n", preset, whole(t, row, "seq_len", 0));
+		fprintf(out, "model:\n  preset: %s\n  seq_len: %" PRId64 "\n%s", preset, whole(t, row, "seq_len", 0),
+			task ? task_head : "");
+		if (task) /* what the preset's own head has */
+			fprintf(out, "  head_transform: false\n  head_bias: false\n  predictions: 0\n");
 		return ST_OK;
 	}
 	if (cell_read(t, row, "mlp", &activation, e))
 		return e->status;
 	const char *mlp = activation.value;
-	bool llama = gated(mlp), encoder = phrase_match("encoder", csv_get(t, row, "arch"), false) > 0,
-	     task = encoder && has_task_head(csv_get(t, row, "model"));
+	bool llama = gated(mlp);
 	fprintf(out,
 		"model:\n  layers: %" PRId64 "\n  hidden: %" PRId64 "\n  heads: %" PRId64 "\n  kv_heads: %" PRId64
 		"\n  ffn_hidden: %" PRId64 "\n  vocab: %" PRId64 "\n  seq_len: %" PRId64 "\n",
@@ -94,7 +99,7 @@ static enum status write_model(const struct csv *t, size_t row, const struct fra
 	if (cell_read(t, row, "tied_emb", &tied, e))
 		return e->status;
 	if (task)
-		fprintf(out, "  lm_head: false\n  classes: 2\n");
+		fputs(task_head, out);
 	else
 		fprintf(out, "  tied_embeddings: %s\n", tied.value ? tied.value : llama ? "false" : "true");
 	int64_t experts, each;

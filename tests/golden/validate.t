@@ -265,6 +265,9 @@ A model fine-tuned for a task has a head of two columns for it and none of its v
     $ for model in 'BERT-base SQuAD v1.1' 'bert-base on GLUE' BERT-base; do for vocab in 30522 119547; do printf 'id,framework,gpu,gpu_variant,gpus_per_node,n_gpus,interconnect_intra,model,n_layers,d_model,n_heads,vocab,seq_len,global_batch_seqs,micro_batch_seqs,dtype,arch,attention,step_time_s\nx-1,PyTorch DDP,A100,SXM 80GB,8,1,NVLink,%s,12,768,12,%s,384,32,32,fp16,encoder,naive,0.1\n' "$model" $vocab >p.csv; stepsim validate p.csv --csv - -q | tail -n 1 | awk -F , '{ print ($2 < 0.06 ? "task" : "vocabulary") }'; done; done | uniq -c | sed 's/^ *//'
     4 task
     2 vocabulary
+    $ for model in 'BERT-base SQuAD v1.1' BERT-base; do printf 'id,framework,gpu,gpu_variant,gpus_per_node,n_gpus,interconnect_intra,model,n_layers,d_model,n_heads,vocab,preset,seq_len,global_batch_seqs,micro_batch_seqs,dtype,arch,attention,step_time_s\nx-1,PyTorch DDP,A100,SXM 80GB,8,1,NVLink,%s,,,,,bert-base,384,32,32,fp16,encoder,naive,0.1\n' "$model" >p.csv; stepsim validate p.csv --csv - -q | tail -n 1 | awk -F , '{ print ($2 < 0.06 ? "task" : "vocabulary") }'; done
+    task
+    vocabulary
 
 Rows are judged on all cores. What comes out does not depend on how many there are.
 
