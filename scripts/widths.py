@@ -40,6 +40,7 @@ WIDTHS = {
     'unknown_maker': (of_interval('unknown_maker'), 'gpu'),
     'deepspeed': ({'files': ['stacks/deepspeed', 'stacks/deepspeed-2021'], 'path': 'interval.value'}, 'software'),
     'experts': (of_interval('experts'), 'experts'),
+    'experts_eager': (of_interval('experts_eager'), 'experts'),
     'inferred': (of_interval('inferred'), None),
 }
 BELOW = 'below'

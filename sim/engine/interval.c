@@ -35,7 +35,7 @@ static void unseen_parts(const struct parameters *k, const struct config *c, con
 	out[INTERVAL_SOFTWARE] = fmax(c->stack.family ? k->interval.software : k->interval.no_family,
 		c->stack.interval);
 	if (c->model.experts)
-		out[INTERVAL_EXPERTS] = k->interval.experts;
+		out[INTERVAL_EXPERTS] = c->train.fused ? k->interval.experts : k->interval.experts_eager;
 	if (!(b->step_s > 0))
 		return;
 	const double traffic_s = b->class_s[CLASS_NORM] + b->class_s[CLASS_ELEMENTWISE] + b->class_s[CLASS_LOSS] +

@@ -15,7 +15,8 @@
  *
  *   software   the larger of stack->interval and the error of runs whose source fixed nothing: `software`, no_family
  *              where the stack names no family
- *   experts    where the model has them: their load and their products are less known
+ *   experts    where the model has them: their load and their products are less known; experts_eager without fused
+ *              kernels
  *   traffic    x the share of memory-bound kernels in the step, the optimizer among them
  *   network    x the share of exposed communication in the step
  *   host       + log(share) of the host thread in the step, where that is above 0; host_eager without fused kernels

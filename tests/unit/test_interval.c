@@ -98,7 +98,10 @@ static void test_unlike_its_rows(void)
 	CU_ASSERT_DOUBLE_EQUAL(width(&c, &m, r), k->interval.software, 1e-12);
 	c = fitted;
 	c.model.experts = 8;
+	c.train.fused = true;
 	CU_ASSERT_DOUBLE_EQUAL(width(&c, &m, r), hypot(k->interval.software, k->interval.experts), 1e-12);
+	c.train.fused = false; /* each model's own Python */
+	CU_ASSERT_DOUBLE_EQUAL(width(&c, &m, r), hypot(k->interval.software, k->interval.experts_eager), 1e-12);
 	c = fitted;
 	strcpy(m.device.id, "h100"); /* a part of a name is not the name */
 	CU_ASSERT_DOUBLE_EQUAL(width(&c, &m, r), k->interval.software, 1e-12);
