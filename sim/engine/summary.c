@@ -24,8 +24,9 @@ void summary_overhead(const struct config *c, const struct mesh *mesh, const str
 	mem->communicators += mesh->size[DIM_REPLICA] > 1; /* hsdp has two in dp's place */
 	mem->communicators += mesh->size[DIM_ETP] > 1;
 	mem->communicators += mesh->experts == DIM_EDP && mesh->size[DIM_EDP] > 1; /* the experts' gradients */
-	mem->context_B = (uint64_t)s->context_B;
-	mem->communicators_B = (uint64_t)(s->communicator_B * (double)mem->communicators);
+	mem->context_B = m->device.reserved_B > 0 ? m->device.reserved_B : (uint64_t)s->context_B;
+	mem->communicators_B = m->device.reserved_B > 0 ? 0
+	                                                : (uint64_t)(s->communicator_B * (double)mem->communicators);
 	mem->overhead_B = mem->context_B + mem->communicators_B;
 }
 

@@ -337,7 +337,7 @@ void search_config(const struct search_space *s, const struct shape *shape, cons
 	if (!held(s, PLAN_SHARD) || !strategy_has((enum strategy)shape->value[PLAN_STRATEGY], STRATEGY_GROUPS))
 		out->parallel.replicate = AUTO;
 	if (shape->value[PLAN_RECOMPUTE] != REC_SELECTIVE)
-		out->train.recompute_modules = AUTO;
+		out->train.recompute_modules = out->train.recompute_saves = AUTO;
 	for (int i = 0; i < PLAN_KEYS; i++) {
 		const enum plan_key k = (enum plan_key)i;
 		const double value = k == PLAN_BUCKET_MB  ? v->bucket_B

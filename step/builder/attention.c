@@ -94,7 +94,7 @@ static void add_sinks(struct builder *b, const struct acts *a)
 
 void attention_core(struct builder *b, struct acts *a)
 {
-	if (b->recomputing && build_saves_ops(b))
+	if (b->recomputing && saved_attention(b))
 		return;
 	a->lse = a->probs = a->att_heads = NONE;
 	if (b->c->train.attention == ATT_FLASH) {

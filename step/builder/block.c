@@ -325,7 +325,8 @@ static void forget(const struct builder *b, struct acts *a)
 		a->qkv = NONE;
 	cross_forget(b, &a->cross);
 	forget_mlp(b, a);
-	forget_gathered(a);
+	if (!b->recomputing) /* else the gradients read it at once */
+		forget_gathered(a);
 }
 
 /* Keeps the input of an activation in fp8 (Megatron-Core's activation_func_fp8_input_store). */

@@ -76,6 +76,8 @@ int32_t build_activation_grad(struct builder *b, int64_t rows, int64_t ffn, stru
 
 /* True where b->layer recomputes op by op. */
 bool build_saves_ops(const struct builder *b);
+/* True where the recomputed b->layer reads attention's saved result. */
+bool saved_attention(const struct builder *b);
 /* Returns the columns of a product that are made now: all, or in a recomputed block those that were not saved. */
 int64_t saved_again_cols(const struct builder *b, const struct linear *l);
 /* Saves what the policy wants of a product's result. whole: the buffer that has nothing else; NONE: there is none. */

@@ -19,7 +19,7 @@
 #include <stddef.h>
 
 #include "base/array.h"
-#include "step/builder/build.h"
+#include "step/builder/blocks.h"
 
 static void copy(struct builder *b, struct view from, struct view to, uint64_t bytes, bool out, const char *what,
 	int32_t bucket)
@@ -41,7 +41,10 @@ static const size_t kept[] = {AT(x_in) /* first: a recomputed block keeps nothin
 	AT(moe.shared.h), AT(moe.shared.g), AT(moe.shared_out), AT(ssm.in), AT(ssm.xbc), AT(ssm.y), AT(ssm.gated),
 	AT(ssm.decay_low), AT(ssm.decay), AT(ssm.gate_low), AT(ssm.gate), AT(short_conv.in), AT(short_conv.out),
 	AT(gate), AT(gated), AT(adapt.mod), AT(adapt.normed[0]), AT(adapt.normed[1]), AT(mlp.h8), AT(moe.shared.h8),
-	AT(moe.summed)};
+	AT(moe.summed),
+#define SAVED_AT(i) AT(saved.buffer[i])
+	SAVED_AT(0), SAVED_AT(1), SAVED_AT(2), SAVED_AT(3), SAVED_AT(4), SAVED_AT(5), SAVED_AT(6), SAVED_AT(7),
+	SAVED_AT(8), SAVED_AT(9), SAVED_AT(SAVED_PROJ_ROWS)};
 #define KEPT COUNT(kept)
 _Static_assert(KEPT == OFFLOADED_ACTS, "a place on the host for each");
 
@@ -63,6 +66,12 @@ void offload_room(struct builder *b, const struct acts *two_before)
 		build_after(b, LANE_COMPUTE, two_before->out_at);
 }
 
+/* True where a recomputed block keeps the result in this place: its input, and what it saves by name. */
+static bool is_saved(const struct builder *b, size_t i)
+{
+	return i == 0 || kept[i] >= SAVED_AT(0) || (kept[i] == AT(att) && saved_attention(b));
+}
+
 /* True where an earlier place has the same buffer, which is copied once. */
 static bool seen_before(const int32_t ids[], size_t i)
 {
@@ -77,11 +86,11 @@ void offload_acts(struct builder *b, struct acts *a)
 	int32_t ids[KEPT];
 	a->out_at = NONE;
 	for (size_t i = 0; i < KEPT; i++) {
-		ids[i] = *kept_at(a, i);
+		const bool again = build_recomputes(b, b->layer) && !is_saved(b, i);
+		ids[i] = again ? NONE : *kept_at(a, i);
 		a->away[i] = NONE;
-		bool again = i > 0 && build_recomputes(b, b->layer);
-		if (!offloads_activations(b) || ids[i] == NONE || again ||
-			b->layer == b->part.first + b->part.layers - 1 || seen_before(ids, i))
+		if (!offloads_activations(b) || ids[i] == NONE || b->layer == b->part.first + b->part.layers - 1 ||
+			seen_before(ids, i))
 			continue;
 		a->away[i] = like(b, ids[i], COMP_HOST);
 		if (a->away[i] == NONE)

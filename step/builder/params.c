@@ -159,12 +159,25 @@ static int32_t unit_bucket(struct builder *b, size_t first, enum mesh_dim along,
 	return (int32_t)i;
 }
 
+/* Gives each matrix of the layer of parameter `last`, which is its last one, a bucket to itself. */
+static void assign_matrices(struct builder *b, size_t last)
+{
+	for (size_t i = last + 1; i-- > 0 && b->r->params.at[i].param.layer == b->r->params.at[last].param.layer;) {
+		struct role_param *rp = &b->r->params.at[i];
+		if (!param_is_product(rp->param.kind))
+			continue;
+		new_bucket(b, param_is_expert(rp->param.kind) ? b->p->mesh.experts : b->p->mesh.params, rp);
+		rp->bucket = (int32_t)b->r->buckets.n - 1;
+	}
+}
+
 /* Makes a unit for each block from the last to the first, one for the rest, and one for a table that two stages share.
  * A unit is a bucket, and another for what is frozen. Experts that other ranks share than the rest have one of their
- * own before it, because their gradients are complete first. */
+ * own before it, because their gradients are complete first. Or each matrix is a bucket, and one more has the rest. */
 static void assign_by_unit(struct builder *b)
 {
 	const struct mesh *m = &b->p->mesh;
+	const bool apart = b->c->stack.gathers_matrices;
 	int64_t open = NONE; /* layer of the latest unit */
 	size_t first = 0;    /* its first bucket */
 	for (size_t i = b->r->params.n; i-- > 0 && !b->st;) {
@@ -173,11 +186,15 @@ static void assign_by_unit(struct builder *b)
 			continue;
 		if (rp->param.layer != open) {
 			open = rp->param.layer;
+			if (apart)
+				assign_matrices(b, i);
 			first = b->r->buckets.n;
-			if (m->experts != m->params && model_has_experts(b->m, open))
+			if (!apart && m->experts != m->params && model_has_experts(b->m, open))
 				new_bucket(b, m->experts, param_of(b, (int32_t)open, PARAM_EXPERT_FC1_W));
 		}
-		rp->bucket = unit_bucket(b, first, param_is_expert(rp->param.kind) ? m->experts : m->params, rp);
+		const enum mesh_dim along = param_is_expert(rp->param.kind) ? m->experts : m->params;
+		if (!apart || !param_is_product(rp->param.kind))
+			rp->bucket = unit_bucket(b, first, along, rp);
 	}
 	b->n_units = (int32_t)b->r->buckets.n;
 	for (int shared = 0; shared < 2; shared++) {

@@ -341,14 +341,16 @@ int32_t tp_gather(struct builder *b, int32_t rows, const char *what)
 int32_t tp_gather_input(struct builder *b, int32_t rows, const char *what)
 {
 	struct gathered *g = b->acts_now->gathered, *const end = g + GATHERED_INPUTS;
-	if (!b->sequence_parallel || !b->c->stack.dtensor || b->st)
+	const bool once = b->c->stack.gathers_matrices;
+	if (!b->sequence_parallel || (!b->c->stack.dtensor && !once) || b->st)
 		return tp_gather(b, rows, what);
 	while (g < end && g->rows != NONE && g->rows != rows)
 		g++;
 	if (g < end && g->rows == rows)
 		return g->full;
 	const int32_t full = tp_gather(b, rows, what);
-	if (g < end)
+	/* XLA gathers once in the body of a scan, and the forward pass is a scan of its own. */
+	if (g < end && (!once || b->recomputing))
 		*g = (struct gathered){rows, full};
 	return full;
 }

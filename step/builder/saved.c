@@ -14,6 +14,10 @@
  * _CachingTorchDispatchMode). A compiler drops both where nothing reads them: the last product's result, and the
  * product before a saved reduce-scatter (torch/_functorch/partitioners.py, min_cut_rematerialization_partition).
  * train.fused tells one from the other.
+ *
+ * train.recompute_saves names other results in place of these: jax.checkpoint saves what its policy names
+ * (MaxText/layers/models.py, get_remat_policy), and a compiler drops what nothing reads. Where activations are
+ * offloaded, those results are copied to the host with the block's input.
  */
 #include "step/builder/blocks.h"
 
@@ -48,6 +52,22 @@ static int parts_of(const struct builder *b, enum param_kind w, int64_t out, int
 	return 2;
 }
 
+/* Returns the bit of train.recompute_saves that names a product; 0: none does. */
+static int name_of(enum param_kind w)
+{
+	if (w == PARAM_QKV_W || w == PARAM_Q_DOWN_W || w == PARAM_Q_UP_W || w == PARAM_KV_DOWN_W || w == PARAM_KV_UP_W)
+		return SAVE_QKV;
+	return w == PARAM_PROJ_W ? SAVE_PROJ : w == PARAM_FC1_W || w == PARAM_SHARED_FC1_W ? SAVE_FC1 : 0;
+}
+
+/* Returns whether a result is saved that torchtitan's policy saves as a whole; name: its bit. */
+static bool saves(const struct builder *b, int name)
+{
+	return b->c->train.recompute_saves == AUTO || b->c->train.recompute_saves & name;
+}
+
+bool saved_attention(const struct builder *b) { return build_saves_ops(b) && saves(b, SAVE_ATTENTION); }
+
 /* Returns the columns of a product's result that are saved. Sets *place to its place. */
 static int64_t saved_cols(const struct builder *b, const struct linear *l, int *place)
 {
@@ -59,6 +79,8 @@ static int64_t saved_cols(const struct builder *b, const struct linear *l, int *
 		for (int k = 0; k < n; k++)
 			saved += ++called % 2 == 1 && order[i] == l->w ? parts[k] : 0;
 	}
+	if (b->c->train.recompute_saves != AUTO)
+		return saves(b, name_of(l->w)) ? l->out : 0;
 	return saved;
 }
 
@@ -97,6 +119,12 @@ int32_t saved_buffer(const struct builder *b, enum saved_place place)
 	return b->recomputing && build_saves_ops(b) ? b->acts_now->saved.buffer[place] : NONE;
 }
 
+/* Returns whether rows behind a collective are saved. */
+static bool saves_rows(const struct builder *b, enum saved_place place)
+{
+	return saves(b, place == SAVED_PROJ_ROWS ? SAVE_PROJ : 0);
+}
+
 int32_t saved_product_buffer(const struct builder *b, const struct linear *l)
 {
 	int place;
@@ -108,14 +136,14 @@ int32_t saved_product_buffer(const struct builder *b, const struct linear *l)
 
 int32_t save_buffer(struct builder *b, enum saved_place place, int32_t buffer)
 {
-	if (!b->recomputing && build_saves_ops(b))
+	if (!b->recomputing && build_saves_ops(b) && saves_rows(b, place))
 		b->acts_now->saved.buffer[place] = buffer;
 	return buffer;
 }
 
 void save_unread(struct builder *b, enum saved_place place, int64_t elements)
 {
-	if (!b->recomputing && build_saves_ops(b) && !is_compiled(b))
+	if (!b->recomputing && build_saves_ops(b) && !is_compiled(b) && saves_rows(b, place))
 		b->acts_now->saved.held[place] = build_hold(b, COMP_ACTIVATIONS, (double)elements * dtype_bytes(b->act),
 			"saved rows");
 }

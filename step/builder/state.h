@@ -119,7 +119,7 @@ struct gathered {
 };
 
 #define LORA_PRODUCTS 17
-#define OFFLOADED_ACTS 41
+#define OFFLOADED_ACTS 52
 
 /* Buffers that a block's forward pass keeps for its backward pass; NONE where the block has none. */
 struct acts {
@@ -214,7 +214,8 @@ struct arrival {
 	int64_t message; /* the receive; NONE where that part is on this stage */
 };
 
-#define UNIT_BUCKETS 4 /* of a block, at most: its experts', the rest, what of it is frozen, and that in fewer bits */
+/* Of a block, at most: its experts', the rest, what of it is frozen, and that in fewer bits; or one for each matrix. */
+#define UNIT_BUCKETS 24
 /* fsdp: one use of a block's weights, which are gathered for it. */
 struct unit_use {
 	int32_t first, last;          /* buckets */

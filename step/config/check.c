@@ -113,6 +113,8 @@ static enum status check_modules(const struct config *c, struct error *e)
 {
 	const struct train *t = &c->train;
 	const struct model *m = &c->model;
+	if (t->recompute_saves != AUTO && !train_recomputes(t, REC_OP))
+		return config_error_key(c, KEY_train_recompute_saves, e, "not used unless recompute_modules is op");
 	if (t->recompute_modules == AUTO) /* nearly always: the rules below are not asked in a search */
 		return ST_OK;
 	const struct layer_counts layers = model_layer_counts(m);
@@ -134,7 +136,8 @@ static enum status check_modules(const struct config *c, struct error *e)
 		{REC_OP, plain, "blocks of a norm, attention, a norm and an MLP or experts, one after the other"},
 		{REC_OP, t->recompute_modules == REC_OP, "op to stand alone"},
 		{REC_OP, t->attention == ATT_FLASH, "train.attention flash"},
-		{REC_OP, t->offload != OFF_ACTIVATIONS, "activations that stay on the device (train.offload)"}};
+		{REC_OP, t->offload != OFF_ACTIVATIONS || t->recompute_saves != AUTO,
+			"activations that stay on the device (train.offload), or recompute_saves"}};
 	if (t->recompute != REC_SELECTIVE)
 		return config_error_key(c, KEY_train_recompute_modules, e, "not used unless recompute is selective");
 	for (size_t i = 0; i < COUNT(rules); i++)

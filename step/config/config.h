@@ -44,6 +44,14 @@ enum recompute_module {
 	REC_OP = 128,            /* no module: the block op by op, as torchtitan (step/builder/saved.c) */
 	REC_MODULE_COUNT = 8
 };
+/* What recomputation op by op saves where it is not torchtitan's policy. Bits of train.recompute_saves. */
+enum recompute_save {
+	SAVE_QKV = 1,       /* the product for queries, keys and values, or those of latents */
+	SAVE_ATTENTION = 2, /* attention's result */
+	SAVE_PROJ = 4,      /* the product behind it */
+	SAVE_FC1 = 8,       /* the first product of an MLP, gate and up, and of shared experts */
+	SAVE_COUNT = 4
+};
 enum offload { OFF_NONE, OFF_OPTIMIZER, OFF_OPTIMIZER_PARAMS, OFF_ACTIVATIONS, OFF_COUNT };
 enum compression { COMPRESS_NONE, COMPRESS_BF16, COMPRESS_FP16, COMPRESS_COUNT };
 /* Which ends of the model count as a layer each where layers are cut into stages; auto: as the stack's stage_split. */
@@ -93,6 +101,7 @@ struct train {
 	enum attention_kernel attention_kernel; /* flash: its generation; AUTO: the stack's */
 	enum recompute recompute;
 	int recompute_modules;    /* AUTO: core_attn with naive attention; flash attention keeps no scores */
+	int recompute_saves;      /* AUTO: every second product, attention, and what torchtitan saves beside */
 	int64_t recompute_layers; /* AUTO: all */
 	enum dtype lora_base;     /* in which the blocks' frozen matrices lie (QLoRA); DT_COUNT: as
 	                             param_dtype */

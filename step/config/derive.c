@@ -125,7 +125,7 @@ static void derive_train(struct config *c)
 	if (t->grad_dtype == DTYPE_AUTO)
 		t->grad_dtype = dtype_stored(t->param_dtype);
 	if (t->reduce_dtype == DTYPE_AUTO)
-		t->reduce_dtype = t->grad_dtype;
+		t->reduce_dtype = c->stack.reduces_computed ? dtype_stored(t->dtype) : t->grad_dtype;
 	if (t->grad_compression != COMPRESS_NONE && !config_is_given(c, KEY_train_reduce_dtype))
 		t->reduce_dtype = t->grad_compression == COMPRESS_BF16 ? DT_BF16 : DT_FP16;
 	if (!config_is_given(c, KEY_train_master_weights) && t->param_dtype == DT_FP32)

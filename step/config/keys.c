@@ -46,6 +46,8 @@ WORDS(recompute, REC_COUNT, {"none", REC_NONE}, {"selective", REC_SELECTIVE}, {"
 WORDS(recompute_modules, REC_MODULE_COUNT, {"core_attn", REC_CORE_ATTN}, {"layernorm", REC_LAYERNORM},
 	{"mla_up_proj", REC_MLA_UP_PROJ}, {"moe_act", REC_MOE_ACT}, {"mlp", REC_MLP}, {"moe", REC_MOE},
 	{"shared_experts", REC_SHARED_EXPERTS}, {"op", REC_OP});
+WORDS(recompute_saves, SAVE_COUNT, {"qkv", SAVE_QKV}, {"attention", SAVE_ATTENTION}, {"proj", SAVE_PROJ},
+	{"fc1", SAVE_FC1});
 WORDS(offload, OFF_COUNT, {"none", OFF_NONE}, {"optimizer", OFF_OPTIMIZER}, {"optimizer+params", OFF_OPTIMIZER_PARAMS},
 	{"activations", OFF_ACTIVATIONS});
 #define STRATEGY_WORD(id, word, ...) {word, STRAT_##id},

@@ -348,7 +348,8 @@ torchtune, LitGPT, MaxText and Levanter.
       optimizer: adamw # opt_type
       attention: flash # attention
       recompute: selective # remat_policy
-      recompute_modules: core_attn # remat_policy
+      recompute_modules: [op] # remat_policy
+      recompute_saves: [qkv,proj,fc1] # remat_policy
     parallel:
       strategy: hsdp # dcn_data_parallelism
       replicate: 4 # dcn_data_parallelism
@@ -358,14 +359,15 @@ torchtune, LitGPT, MaxText and Levanter.
       nodes: 4 # --gpus
     # What becomes of each key of max.yml:
     # line  it is         key, value, and how or why
-    # ---------------------------------------------------------------------------------------
+    # ----------------------------------------------------------------------------------------
     #    2  not modelled  hardware = gpu: which machine: give --system
     #    3  taken         model_name = llama3.3-70b: as model.preset
     #    4  taken         per_device_batch_size = 2: as train.micro_batch
     #    6  taken         ici_tensor_parallelism = 1: as parallel.tensor
     #    7  taken         dcn_data_parallelism = 4: as parallel.strategy, parallel.replicate
     #    8  taken         quantization = fp8: as train.dtype
-    #    9  taken         remat_policy = minimal: as train.recompute, train.recompute_modules
+    #    9  taken         remat_policy = minimal: as train.recompute, train.recompute_modules,
+    #                     train.recompute_saves
     #   10  taken         attention = cudnn_flash_te: as train.attention
     #   11  taken         opt_type = adam_pax: as train.optimizer
     # From lev.yaml, a config of Levanter.

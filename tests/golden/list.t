@@ -63,10 +63,10 @@ The catalogue. (Figures and sources are tests/unit/test_catalogue.c's business: 
     rtx6000-ada*   NVIDIA RTX 6000 Ada Generation           364.2  728.5   91.1  48.0 GiB   960 GB/s    379      -   31.5    300  6800*   0.84
     rtx8000*       NVIDIA Quadro RTX 8000              fp16 130.5      -   16.3  45.0 GiB   672 GB/s    194     50  15.75    260      -      -
     t4*            NVIDIA T4                              fp16 65      -    8.1  15.0 GiB   320 GB/s    203      -  15.75     70      -   0.53
-    tpu-v3*        Google TPU v3                              123      -   3.84  29.8 GiB   900 GB/s    137    328      -    450      -      -
-    tpu-v4*        Google TPU v4                              275      -   8.59  29.8 GiB  1.20 TB/s    229    300      -    192      -      -
-    tpu-v5e*       Google TPU v5e                             197      -   6.16  14.9 GiB   819 GB/s    241    200      -      -      -      -
-    tpu-v5p*       Google TPU v5p                             459    459   14.3  95.0 GiB  2.77 TB/s    166    600      -      -      -   4.20
+    tpu-v3*        Google TPU v3                              123      -   3.84  32.0 GiB   900 GB/s    137    328      -    450      -      -
+    tpu-v4*        Google TPU v4                              275      -   8.59  32.0 GiB  1.20 TB/s    229    300      -    192      -      -
+    tpu-v5e*       Google TPU v5e                             197      -   6.16  16.0 GiB   819 GB/s    241    200      -      -      -      -
+    tpu-v5p*       Google TPU v5p                             459    459   14.3  96.0 GiB  2.77 TB/s    166    600      -      -      -   4.20
     tpu-v6e*       Google TPU v6e Trillium                    918    918   28.7  32.0 GiB  1.60 TB/s    574    400      -      -      -   2.70
     tpu-v7x*       Google TPU7x Ironwood                     2307   4614   72.1   192 GiB  7.38 TB/s    313    600      -      -      -      -
     trainium1*     AWS Trainium1                              190    190   5.94  32.0 GiB   820 GB/s    232    384      -      -      -  1.34*
@@ -346,7 +346,7 @@ The catalogue. (Figures and sources are tests/unit/test_catalogue.c's business: 
     internlm                 ddp       bf16     bf16     bf16         yes    yes      InternLM; InternEvo; InternTrain
     jax-pax                  ddp       bf16     bf16     bf16         yes    yes      JAX PAX; PAX; PaxML; Praxis
     llm.c                    ddp       bf16     fp32     fp32         yes    yes      LLM.Q; llmq
-    maxtext                  ddp       bf16     fp32     fp32         yes    yes      MaxText; JAX MaxText; levanter; JAX; EasyLM; T5X; Flax; AXLearn; MaxDiffusion; JAX-Toolbox; NeuronX; neuronx-distributed; optimum-neuron; TensorFlow ... XLA; TF2 ... XLA; torchprime; PyTorch/XLA; torch_xla; TorchAcc
+    maxtext                  ddp       bf16     fp32     bf16         yes    yes      MaxText; JAX MaxText; levanter; JAX; EasyLM; T5X; Flax; AXLearn; MaxDiffusion; JAX-Toolbox; NeuronX; neuronx-distributed; optimum-neuron; TensorFlow ... XLA; TF2 ... XLA; torchprime; PyTorch/XLA; torch_xla; TorchAcc
     megatron-core            ddp       bf16     bf16     bf16         yes    yes      Megatron-Core; MCore; Megatron-Bridge; Megatron-Core ... TE loss; NeMo; NeMo-Aligner; NeMo-RL; BioNeMo; NeMo 25; NeMo 26; Primus; AMD Primus; Transformer Engine, eager; HAI-LLM; Fast-LLM
     megatron-deepspeed       ddp       bf16     bf16     fp32         yes    no       Megatron-DeepSpeed; Megatron(-DeepSpeed); Megatron ... DeepSpeed
     megatron-deepspeed-bf16  ddp       bf16     bf16     fp32         yes    no       -

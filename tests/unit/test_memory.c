@@ -338,6 +338,65 @@ static void test_ops(void)
 	CU_ASSERT_DOUBLE_EQUAL(layer_B(c), TOKENS * (2.0 * 256 * 9 / 2 + 4 * 8 / 2), 1);
 }
 
+/* Op by op with named results: a layer keeps its input and them, and runs the other products again, but never FC2. */
+static void test_named(void)
+{
+	static const struct {
+		int saves;
+		double kept, again; /* in units of hidden, and of its square; ffn_hidden is 4 of them, gated */
+	} cases[] = {{SAVE_QKV, 1 + 3, 1 + 8}, {SAVE_QKV | SAVE_PROJ, 1 + 4, 8}, {SAVE_FC1, 1 + 8, 3 + 1},
+		{SAVE_QKV | SAVE_PROJ | SAVE_FC1, 1 + 12, 0}};
+	struct config c = tiny(12);
+	c.model.mlp = MLP_SWIGLU;
+	c.train.fused = true;
+	c.train.recompute = REC_SELECTIVE;
+	c.train.recompute_modules = REC_OP;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		c.train.recompute_saves = cases[i].saves;
+		CU_ASSERT_DOUBLE_EQUAL(layer_B(c), TOKENS * 2.0 * 256 * cases[i].kept, 1);
+		CU_ASSERT_DOUBLE_EQUAL(again(&c), cases[i].again * 256 * 256, 0);
+		c.train.recompute_saves |= SAVE_ATTENTION; /* with an fp32 sum a head */
+		CU_ASSERT_DOUBLE_EQUAL(layer_B(c), TOKENS * (2.0 * 256 * (cases[i].kept + 1) + 4 * 8), 1);
+		CU_ASSERT_DOUBLE_EQUAL(again(&c), cases[i].again * 256 * 256, 0);
+		c.train.offload = OFF_ACTIVATIONS; /* but for that sum */
+		CU_ASSERT_DOUBLE_EQUAL(layer_B(c), TOKENS * 4 * 8, 1);
+		c.train.offload = OFF_NONE;
+	}
+}
+
+/* Gathered matrix by matrix a block's gradients are reduced one by one: of ffn_hidden 4 hidden, FC1 and FC2 are the
+ * largest two, of which FSDP's rule lets two wait. A unit of a whole block holds all of its gradients. */
+static void test_matrices(void)
+{
+	struct config c = tiny(6);
+	c.train.master_weights = false;
+	c.train.recompute = REC_FULL;
+	c.train.param_dtype = c.train.grad_dtype = DT_FP32;
+	c.train.reduce_dtype = DT_BF16;
+	c.parallel.strategy = STRAT_FSDP;
+	c.parallel.data = c.parallel.shard = 2;
+	c.ranks = 2;
+	c.train.global_batch = 2 * c.train.micro_batch;
+	c.micro_batches = 1;
+	struct layout l[2];
+	for (int apart = 0; apart < 2; apart++) {
+		c.stack.gathers_matrices = apart;
+		l[apart] = peak(&c);
+		struct program *p = built(&c);
+		const struct role *r = &p->roles[0];
+		int64_t scatters = 0;
+		for (size_t i = 0; i < r->ops.n; i++)
+			scatters += r->ops.at[i].kind == OP_COLLECTIVE && r->ops.at[i].coll == COLL_REDUCE_SCATTER;
+		CU_ASSERT_EQUAL(scatters, apart ? 6 * 5 + 1 : 6 + 1); /* four matrices and the rest */
+		program_destroy(p);
+	}
+	CU_ASSERT_EQUAL(l[0].peak_component_B[COMP_WEIGHTS], l[1].peak_component_B[COMP_WEIGHTS]);
+	/* two blocks' gradients of 12 squares before, of which FC1 and FC2 remain */
+	CU_ASSERT((double)l[0].peak_B - (double)l[1].peak_B > 2.0 * 4 * 256 * 256);
+	layout_free(&l[0]);
+	layout_free(&l[1]);
+}
+
 /* Units under a pipeline: gathered weights and whole gradients are kept until the last micro-batch, which alone is
  * reduced (torch/distributed/pipelining/stage.py). So the memory of a stage does not depend on what data parallelism
  * cuts, but for its parts of the states. */
@@ -427,4 +486,5 @@ static void test_recomputed_result(void)
 UNIT_MAIN("memory", {"a recomputed block's result", test_recomputed_result}, {"over the step", test_over_time},
 	{"each term", test_terms}, {"lives", test_lives}, {"model states", test_states}, {"stored", test_stored},
 	{"activations", test_activations}, {"activations by module", test_modules}, {"activations op by op", test_ops},
+	{"activations by name", test_named}, {"matrix by matrix", test_matrices},
 	{"units in a pipeline", test_units_in_a_pipeline})

@@ -183,6 +183,9 @@ static void test_memory(void)
 	CU_ASSERT_EQUAL(r.memory.overhead_B, r.memory.context_B + (UINT64_C(256) << 20));
 	CU_ASSERT_EQUAL(r.memory.first_B + r.memory.overhead_B, r.memory.total_B);
 	CU_ASSERT_FALSE(warned(&r, "memory is"));
+	m.device.reserved_B = 1000000; /* a runtime's, in place of CUDA's and NCCL's */
+	CU_ASSERT_EQUAL(predicted(p, &m).memory.total_B, r.memory.first_B + 1000000);
+	m.device.reserved_B = 0;
 	m.device.mem_B = r.memory.total_B * 100 / 95;
 	r = predicted(p, &m);
 	CU_ASSERT(warned(&r, "memory is 95 % full: where the allocator"));

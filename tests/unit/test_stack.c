@@ -33,7 +33,8 @@ static void test_read(void)
 		      "host_update: 390GB/s\n"
 		      "  copies_gradients: true\n  reduces_whole: true\n  copies_units: true\n  copies_slices: true\n"
 		      "  expert_counts: true\n  one_queue: true\n  atomic_sums: true\n  expert_masks: true\n"
-		      "  copies_flat: true\n  biases_apart: true\n  dtensor: true\n",
+		      "  copies_flat: true\n  biases_apart: true\n  dtensor: true\n  gathers_matrices: true\n"
+		      "  reduces_computed: true\n",
 			&s),
 		ST_OK);
 	CU_ASSERT_EQUAL(s.memory.loss_B, 12);
@@ -46,7 +47,7 @@ static void test_read(void)
 		       s.gates_activation && s.keeps_attention_once && s.softmax_masked_only && s.copies_gradients &&
 		       s.reduces_whole && s.copies_units && s.copies_slices && s.expert_counts && s.one_queue &&
 		       s.atomic_sums && s.expert_masks && s.copies_flat && s.biases_apart && s.dtensor &&
-		       s.mask_rows == 0 && s.biased_cols == 0);
+		       s.gathers_matrices && s.reduces_computed && s.mask_rows == 0 && s.biased_cols == 0);
 	CU_ASSERT_EQUAL(s.host_update_Bps, 390e9);
 	CU_ASSERT_EQUAL(s.bucket_per_rank_B, 4e6);
 	CU_ASSERT_TRUE(s.buckets_lead_only);

@@ -36,6 +36,7 @@ static inline struct config tiny_config(void)
 		.optimizer = OPT_ADAMW,
 		.optimizer_bits = 32,
 		.recompute_modules = AUTO,
+		.recompute_saves = AUTO,
 		.fused = true,
 		.fused_optimizer = true};
 	c.parallel = (struct parallel){.strategy = STRAT_DDP,

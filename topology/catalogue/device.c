@@ -77,6 +77,7 @@ static const struct catalogue_key keys[] = {
 	NUMBER("vector.fp32", true, UNIT_FLOP_PER_S, 1e9, 1e17, d.vector_flop_per_s),
 	TEXT("memory.type", true, d.memory_type),
 	BYTES("memory.capacity", true, 1e8, 1e15, d.mem_B),
+	BYTES("memory.reserved", false, 1e6, 1e12, d.reserved_B),
 	NUMBER("memory.bandwidth", true, UNIT_BYTE_PER_S, 1e9, 1e17, d.mem_Bps),
 	NUMBER("reached.gemm_share", true, UNIT_NONE, 0.01, 1.5, d.gemm_share),
 	NUMBER("reached.repeated_data", false, UNIT_NONE, 1, 2, d.repeated_data),

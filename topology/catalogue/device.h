@@ -19,8 +19,10 @@ struct device_spec {
 	double vector_flop_per_s;           /* fp32, without matrix units */
 	double mem_Bps;
 	uint64_t mem_B;
-	double launch_s;               /* host time to issue one kernel, eager */
-	double gemm_share;             /* of matrix_flop_per_s that large GEMMs reach */
+	uint64_t reserved_B; /* of that, what its runtime keeps from every program; 0: as the stack's context and
+	                        communicators take */
+	double launch_s;     /* host time to issue one kernel, eager */
+	double gemm_share;   /* of matrix_flop_per_s that large GEMMs reach */
 	double format_share[DT_COUNT]; /* the same in fp32 (vector units), fp8, mxfp8, nvfp4; 0: as gemm_share */
 	double attention8_share[2];    /* of the fp8 rate: flash attention in fp8, forward and backward; 0: not known */
 	double attention_share[DEVICE_KERNELS]
