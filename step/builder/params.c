@@ -177,7 +177,8 @@ static void assign_matrices(struct builder *b, size_t last)
 static void assign_by_unit(struct builder *b)
 {
 	const struct mesh *m = &b->p->mesh;
-	const bool apart = b->c->stack.gathers_matrices;
+	/* XLA's combiner joins the all-reduces of replicas, whose parts are small. */
+	const bool apart = b->c->stack.gathers_matrices && m->size[DIM_REPLICA] == 1;
 	int64_t open = NONE; /* layer of the latest unit */
 	size_t first = 0;    /* its first bucket */
 	for (size_t i = b->r->params.n; i-- > 0 && !b->st;) {
