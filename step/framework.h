@@ -36,6 +36,8 @@ struct framework {
 	                      O2, as NVIDIA's BERT scripts set it) */
 	bool waits;        /* the host thread waits for each step's loss (train.sync_every 1) */
 	bool wraps_adapters; /* FSDP wraps both factors of each adapter by themselves (parallel.adapter_units) */
+	bool fuses_norms;    /* RMS norms and rotary embedding are a kernel each (train.fused_kernels) */
+	bool fuses_gates;    /* and gates are */
 	bool chunks_loss;    /* its loss runs by chunks (habit chunks_loss of step/stack.h) */
 	bool fuses_sums;     /* experts on several ranks: results are added up by a kernel, though the stack has none
 	                        (train.expert_sums) */

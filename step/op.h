@@ -354,6 +354,18 @@ struct op_pause {
 	int64_t of_step; /* 1: once a step; 0: once a micro-batch */
 };
 
+/* ---- adapters ---- */
+
+/* What PyTorch runs around the products of an adapter's factors beside what they read and write, as PEFT writes it
+ * (peft/tuners/lora/layer.py, Linear.forward: result + lora_B(lora_A(dropout(x))) * scaling). */
+enum adapter_part {
+	ADAPTER_NONE,
+	ADAPTER_SUM,        /* ADD: of the scaled result and the frozen weight's */
+	ADAPTER_SUM_GRAD,   /* product with B: its operand is the scaled gradient */
+	ADAPTER_INPUT,      /* product with A: its operand is cast to A's format, and to the products' */
+	ADAPTER_INPUT_GRAD, /* product with A: so is its result, and then added */
+};
+
 /* ---- an op ---- */
 
 struct op {
@@ -365,7 +377,8 @@ struct op {
 	uint32_t flags;              /* enum op_flag */
 	int16_t micro;               /* micro-step, -1 outside */
 	uint8_t images;   /* 1: of a convolutional network, whose kernels move their arguments and nothing else */
-	uint8_t adapter;  /* 1: ADD: of an adapter's product, for whose scaling and dropout it stands, too */
+	uint8_t adapter;  /* enum adapter_part */
+	uint8_t modules;  /* where that is of an input: the linear modules that an adapter's product stands for */
 	uint8_t dropout;  /* 1: dropout of its elements runs with it, of the forward or the backward pass
 	                   * (step/dropout.h)
 	                   */

@@ -75,12 +75,33 @@ static const uint8_t operator_of_kind[OP_KIND_COUNT] = {
 	[OP_ATTN_SOFTMAX_GRAD] = OPERATOR_SOFTMAX_GRAD,
 };
 
-/* Kernels of images, and the sum of an adapter, whose scaling and dropout it stands for, are not counted here. */
-static enum operator_kind operator_of(const struct op *op)
+/* Returns the kernel in place of an operator's where the stack fuses that; OPERATOR_NONE: it does not. */
+static enum operator_kind fused_of(const struct op *op, int fused)
 {
-	const enum operator_kind k = operator_of_kind[op->kind];
-	if (op->images || op->adapter)
+	const bool grad = op->kind == OP_NORM_GRAD || op->kind == OP_QK_NORM_GRAD || op->kind == OP_ACT_GRAD ||
+	                  (op->kind == OP_ROPE && op->flags & OP_INVERSE);
+	switch (op->kind) {
+	case OP_NORM:
+	case OP_NORM_GRAD: return fused & FUSE_NORM && op->flags & OP_RMS ? OPERATOR_FUSED_NORM + grad : OPERATOR_NONE;
+	case OP_QK_NORM:
+	case OP_QK_NORM_GRAD: return fused & FUSE_NORM ? OPERATOR_FUSED_QK_NORM + grad : OPERATOR_NONE;
+	case OP_ROPE: return fused & FUSE_ROTARY ? OPERATOR_FUSED_ROTARY + grad : OPERATOR_NONE;
+	case OP_ACT:
+	case OP_ACT_GRAD: return fused & FUSE_GATE && op_is_gated(op) ? OPERATOR_FUSED_GATE + grad : OPERATOR_NONE;
+	default: return OPERATOR_NONE;
+	}
+}
+
+/* Kernels of images are not counted here. */
+static enum operator_kind operator_of(const struct op *op, const struct stack *s)
+{
+	const enum operator_kind k = operator_of_kind[op->kind], fused = fused_of(op, s->fused_kernels);
+	if (op->images)
 		return OPERATOR_NONE;
+	if (op->kind == OP_ADD && op->adapter == ADAPTER_SUM)
+		return OPERATOR_ADAPTER_SUM;
+	if (fused != OPERATOR_NONE)
+		return fused;
 	if (op->kind == OP_NORM && op->flags & OP_RMS)
 		return OPERATOR_RMS_NORM;
 	if (op->kind == OP_NORM_GRAD && op->flags & OP_RMS)
@@ -154,9 +175,34 @@ double operators_heads_B(const struct op *op, const struct stack *s)
 	                            : 0;
 }
 
+/* Elements of what an adapter's product reads, or of the gradient that it writes, in each of its modules. */
+static double adapter_elements(const struct op *op)
+{
+	const struct op_gemm *d = &op->gemm;
+	const double rows = (double)d->m * (op->kind == OP_GROUPED_GEMM ? (double)d->groups : 1);
+	switch ((enum adapter_part)op->adapter) {
+	case ADAPTER_SUM_GRAD: return rows * (double)d->k;
+	case ADAPTER_INPUT: return rows * (double)d->k * op->modules;
+	case ADAPTER_INPUT_GRAD: return rows * (double)d->n * op->modules;
+	case ADAPTER_NONE:
+	case ADAPTER_SUM: break;
+	}
+	return 0;
+}
+
+double operators_adapter_B(const struct op *op, const struct stack *s)
+{
+	static const enum operator_kind kernels[] = {[ADAPTER_SUM_GRAD] = OPERATOR_ADAPTER_SUM_GRAD,
+		[ADAPTER_INPUT] = OPERATOR_ADAPTER_INPUT,
+		[ADAPTER_INPUT_GRAD] = OPERATOR_ADAPTER_INPUT_GRAD};
+	if (!s->operators.counted || !op_is_product(op) || op->adapter == ADAPTER_NONE)
+		return 0;
+	return adapter_elements(op) * accesses_B(op, &s->operators.of[kernels[op->adapter]][s->autocast]);
+}
+
 double operators_B(const struct op *op, const struct stack *s)
 {
-	const enum operator_kind k = s->operators.counted ? operator_of(op) : OPERATOR_NONE;
+	const enum operator_kind k = s->operators.counted ? operator_of(op, s) : OPERATOR_NONE;
 	if (k == OPERATOR_NONE)
 		return -1;
 	struct accesses sum = s->operators.of[k][s->autocast];

@@ -23,6 +23,16 @@
 	/* a gelu by the tanh form that a model writes out in operators; in place of the two before */ \
 	X(COMPOSED_GELU, composed_gelu) \
 	X(COMPOSED_GELU_GRAD, composed_gelu_grad) \
+	/* the same as one kernel each (train.fused_kernels), in place of rms_norm, rotary, activation and gate; a \
+	 * norm of heads casts nothing for products */ \
+	X(FUSED_NORM, fused_norm) \
+	X(FUSED_NORM_GRAD, fused_norm_grad) \
+	X(FUSED_QK_NORM, fused_qk_norm) \
+	X(FUSED_QK_NORM_GRAD, fused_qk_norm_grad) \
+	X(FUSED_ROTARY, fused_rotary) \
+	X(FUSED_ROTARY_GRAD, fused_rotary_grad) \
+	X(FUSED_GATE, fused_gate) \
+	X(FUSED_GATE_GRAD, fused_gate_grad) \
 	X(GATE, gate) /* the activation times the other half */ \
 	X(GATE_GRAD, gate_grad) \
 	X(ROTARY, rotary) \
@@ -39,7 +49,12 @@
 	X(SCALE, scale) /* of scores, and the same of their gradients; as the next */ \
 	X(MASK, mask) \
 	/* of what a batched product over heads reads or writes beside the scores */ \
-	X(HEADS, heads)
+	X(HEADS, heads) \
+	/* around the products of an adapter's factors: enum adapter_part */ \
+	X(ADAPTER_SUM, adapter_sum) \
+	X(ADAPTER_SUM_GRAD, adapter_sum_grad) \
+	X(ADAPTER_INPUT, adapter_input) \
+	X(ADAPTER_INPUT_GRAD, adapter_input_grad)
 
 #define OPERATOR_ID(id, name) OPERATOR_##id,
 enum operator_kind { OPERATOR_NONE, OPERATORS(OPERATOR_ID) OPERATOR_COUNT };
@@ -53,6 +68,14 @@ struct accesses {
 struct operators {
 	bool counted;                          /* false: nobody counted them */
 	struct accesses of[OPERATOR_COUNT][2]; /* without autocast, under it */
+};
+
+/* What may be one kernel though train.fused does not hold. Bits of train.fused_kernels. */
+enum fused_kernel {
+	FUSE_NORM = 1,   /* an RMS norm */
+	FUSE_ROTARY = 2, /* the rotation of queries and keys */
+	FUSE_GATE = 4,   /* a gate: the activation and its product with the other half */
+	FUSE_COUNT = 3
 };
 
 /* "layer_norm"; k above OPERATOR_NONE. */
@@ -70,6 +93,9 @@ double operators_elements(const struct op *op);
 
 /* Returns the bytes that the kernels of an op move; below 0 where its kind, or its stack, is not counted. */
 double operators_B(const struct op *op, const struct stack *s);
+
+/* Returns the bytes of the kernels around the product of an adapter's factor; 0 where nobody counted them. */
+double operators_adapter_B(const struct op *op, const struct stack *s);
 
 /* Returns the bytes of the kernels that put heads in order around a naive product; 0 where nobody counted them. */
 double operators_heads_B(const struct op *op, const struct stack *s);

@@ -165,6 +165,7 @@ struct stack {
 	bool autocast; /* no habit: config_resolve sets it where PyTorch's autocast casts fp32 weights for each product
 	                */
 	bool composed_gelu;       /* the same where each operator of model.composed_gelu is a kernel of its own */
+	int fused_kernels;        /* the same of train.fused_kernels: bits of enum fused_kernel; 0: none */
 	bool softmax_masked_only; /* fused softmax over stored scores wants a causal model or a mask (apex's
 	                             FusedScaleMaskSoftmax) */
 	bool channels_first;      /* images lie channel by channel where train.memory_format is auto. Tensor Cores

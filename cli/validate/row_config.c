@@ -209,6 +209,8 @@ static enum status write_train(const struct csv *t, size_t row, const struct fra
 		fprintf(out, "  optimizer: %s\n", optimizer.value);
 	if (f->waits)
 		fputs("  sync_every: 1\n", out);
+	if (f->fuses_norms)
+		fprintf(out, "  fused_kernels: [norm, rotary%s]\n", f->fuses_gates ? ", gate" : "");
 	if (f->fuses_sums && whole(t, row, "ep", 1) > 1)
 		fputs("  expert_sums: kernel\n", out);
 	if (*csv_get(t, row, "optimizer_bits"))

@@ -14,7 +14,7 @@ struct key {
 	uint8_t kind, dtype, out_dtype, coll, reduce, group, mlp, optimizer;
 	uint64_t flags;
 	uint16_t images;
-	uint8_t lane, of_bucket, adapter, dropout, frozen8, dtensors;
+	uint8_t lane, of_bucket, adapter, modules, dropout, frozen8, dtensors;
 };
 
 struct known {
@@ -47,6 +47,7 @@ static struct key key_of(const struct op *op)
 	k.lane = op->lane;
 	k.of_bucket = op->bucket >= 0;
 	k.adapter = op->adapter;
+	k.modules = op->modules;
 	k.dropout = op->dropout;
 	k.frozen8 = op->frozen8;
 	k.dtensors = op->dtensors;

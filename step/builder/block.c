@@ -61,7 +61,7 @@ void build_activation(struct builder *b, int64_t rows, int64_t ffn, struct mlp_a
 		build_on(b, build_matrix(b, OP_WEIGHTED_ACT, "act", rows, ffn), a->h, a->weights, a->g);
 		return;
 	}
-	if (!model_gated(b->m) || b->c->train.fused) {
+	if (!model_gated(b->m) || b->c->train.fused || b->c->stack.fused_kernels & FUSE_GATE) {
 		build_on(b, build_matrix(b, OP_ACT, "act", rows, ffn), a->h, a->g);
 		keep_inside(b, a, rows * ffn, kept_gelu_B(b), again);
 		return;

@@ -51,6 +51,15 @@ static bool frozen_in_8_bits(const struct builder *b, enum param_kind w)
 	return !unit->trained && rp->offset < unit->narrow;
 }
 
+/* Returns what runs around a product with one of an adapter's factors. */
+static enum adapter_part adapter_part(const struct builder *b, enum param_kind w, uint32_t flags)
+{
+	const bool of_a = (w - PARAM_LORA_QKV_A) % 2 == 0, grad = !(flags & OP_TRANS_B);
+	if (!param_is_lora(w) || b->c->train.fused || flags & OP_TRANS_A || (!of_a && !grad))
+		return ADAPTER_NONE;
+	return !of_a ? ADAPTER_SUM_GRAD : grad ? ADAPTER_INPUT_GRAD : ADAPTER_INPUT;
+}
+
 /* Appends a product with a layer's weights. The products of the router and of what conditions stay in the wider format:
  * they have few columns, or few rows. */
 static void product(struct builder *b, const struct linear *l, uint32_t flags, int64_t m, int64_t n, int64_t k,
@@ -73,6 +82,8 @@ static void product(struct builder *b, const struct linear *l, uint32_t flags, i
 	op.gemm.k = k;
 	op.gemm.groups = l->experts;
 	op.gemm.units = adapter_units(b, l->w);
+	op.adapter = (uint8_t)adapter_part(b, l->w, flags);
+	op.modules = op.adapter >= ADAPTER_INPUT ? (uint8_t)modules_of(b, l->w) : 0;
 	op.frozen8 = frozen_in_8_bits(b, l->w);
 	op.dtensors = build_dtensors(b, grouped ? 0 : linear_dtensors(b, l->w, flags));
 	build_op(b, op, grouped ? (const struct view[]){A, B, C} : (const struct view[]){A, B, bias, C});
@@ -101,9 +112,7 @@ static struct linear lora_b(const struct builder *b, const struct linear *l)
 		l->experts};
 }
 
-/* Appends y += (x A^T) B^T. Not fused, the sum is a kernel of its own, as in PEFT (peft/tuners/lora/layer.py,
- * Linear.forward: result + lora_B(lora_A(dropout(x))) * scaling); its dropout and scaling are among the stack's
- * elementwise passes. */
+/* Appends y += (x A^T) B^T. Not fused, the sum is a kernel of its own (enum adapter_part). */
 static void lora_forward(struct builder *b, const struct linear *l, int32_t x, struct view y)
 {
 	const int place = lora_place(b, l);
@@ -117,7 +126,7 @@ static void lora_forward(struct builder *b, const struct linear *l, int32_t x, s
 		weight_of(b, b->layer, up.w), view_of(NONE), sum);
 	if (!fused) {
 		struct op add = build_matrix(b, OP_ADD, "lora add", all_rows(&up), up.out);
-		add.adapter = true;
+		add.adapter = ADAPTER_SUM;
 		build_with(b, add, y, sum, view_of(NONE), y);
 	}
 	b->acts_now->lora_in[place] = u;

@@ -107,6 +107,7 @@ struct train {
 	                             param_dtype */
 	enum offload offload;
 	bool fused, cuda_graph;
+	int fused_kernels;                /* AUTO: none; where fused holds nothing reads it */
 	bool fused_optimizer;             /* the update is one kernel; follows fused unless set */
 	enum memory_format memory_format; /* of images between convolutions; AUTO: the stack's */
 	bool launch_blocking;             /* the host thread waits for each launch (CUDA_LAUNCH_BLOCKING=1) */

@@ -327,7 +327,9 @@ static void resolve_autos(struct config *c)
 	if (c->stack.gathers_narrow && narrow_gather_fits(c))
 		p->gather_dtype = DT_FP8;
 	c->stack.autocast = autocasts(c);
-	c->stack.composed_gelu = c->model.composed_gelu && c->stack.operators.counted && !c->train.fused;
+	const bool counted = c->stack.operators.counted && !c->train.fused;
+	c->stack.composed_gelu = c->model.composed_gelu && counted;
+	c->stack.fused_kernels = counted && c->train.fused_kernels != AUTO ? c->train.fused_kernels : 0;
 	c->stack.softmax_apart = c->stack.softmax_masked_only && c->model.input == INPUT_PATCHES && !c->model.causal;
 	resolve_gradient_copies(c);
 	/* PyTorch: a first bucket of 1 MiB only where bucket_cap_mb is left alone (torch/nn/parallel/distributed.py).

@@ -145,7 +145,7 @@ transformers' TrainingArguments in TRL's form, and a script of ms-swift.
     > END
     > stepsim import swift.sh --gpus 8 | grep -v -e '  no effect'
     # From trl.yaml, a config of transformers' Trainer, TRL and ms-swift.
-    # Keys: 9. Taken: 6. No effect on a step's time: 2. Not modelled: 1.
+    # Keys: 9. Taken: 7. No effect on a step's time: 2. Not modelled: 0.
     model:
       preset: qwen2.5-1.5b # model_name_or_path
       seq_len: 2048 # max_length
@@ -159,6 +159,7 @@ transformers' TrainingArguments in TRL's form, and a script of ms-swift.
       recompute: full # default: gradient_checkpointing
       lora_rank: 16 # default: lora_r
       lora_targets: all # lora_target_modules
+      fused_kernels: [norm, rotary, gate] # use_liger_kernel
       sync_every: 1 # default: logging_nan_inf_filter
     parallel:
       strategy: ddp # where the file is silent
@@ -166,15 +167,15 @@ transformers' TrainingArguments in TRL's form, and a script of ms-swift.
       system: dgx-h100 # assumed: --system NAME takes another
       nodes: 1 # assumed: --gpus N takes more
     # What becomes of each key of trl.yaml:
-    # line  it is         key, value, and how or why
-    # ----------------------------------------------------------------------------------
-    #    1  taken         model_name_or_path = Qwen/Qwen2.5-1.5B-Ins...: as model.preset
-    #    2  taken         dtype = bfloat16: as train.dtype, train.param_dtype
-    #    4  taken         lora_target_modules = all-linear: as train.lora_targets
-    #    5  taken         per_device_train_batch_size = 4: as train.micro_batch
-    #    6  taken         gradient_accumulation_steps = 8: as train.batch_per_gpu
-    #    7  taken         max_length = 2048: as model.seq_len
-    #    8  not modelled  use_liger_kernel = true: kernels of Liger and others
+    # line  it is      key, value, and how or why
+    # ---------------------------------------------------------------------------------------------
+    #    1  taken      model_name_or_path = Qwen/Qwen2.5-1.5B-Ins...: as model.preset
+    #    2  taken      dtype = bfloat16: as train.dtype, train.param_dtype
+    #    4  taken      lora_target_modules = all-linear: as train.lora_targets
+    #    5  taken      per_device_train_batch_size = 4: as train.micro_batch
+    #    6  taken      gradient_accumulation_steps = 8: as train.batch_per_gpu
+    #    7  taken      max_length = 2048: as model.seq_len
+    #    8  taken      use_liger_kernel = true: as train.fused_kernels, its loss, by chunks, is not
     # From swift.sh, a config of transformers' Trainer, TRL and ms-swift.
     # Keys: 11. Taken: 8. No effect on a step's time: 2. Not modelled: 1.
     model:

@@ -189,8 +189,9 @@ static void test_operators(void)
 	NEAR(cost(&m, norm).alone_s, KERNEL_S + 4 * element);
 	NEAR(cost(&m, rms).alone_s, KERNEL_S + (8 + 28) * element);
 	NEAR(cost(&m, add).alone_s, KERNEL_S + 6 * element);
-	add.adapter = 1; /* stands for scaling and dropout, too: its passes over what is counted */
-	NEAR(cost(&m, add).alone_s, KERNEL_S + 3 * (op_read_B(&add) + op_write_B(&add)) / 1.8e12);
+	s->operators.of[OPERATOR_ADAPTER_SUM][false] = (struct accesses){5, 0}; /* with its scaling */
+	add.adapter = ADAPTER_SUM;
+	NEAR(cost(&m, add).alone_s, KERNEL_S + 10 * element);
 	s->autocast = true;
 	NEAR(cost(&m, norm).alone_s, KERNEL_S + (2 + 12) * element);
 	NEAR(cost(&m, softmax).alone_s, KERNEL_S + (4 + 16 + 4) * score);
@@ -198,6 +199,76 @@ static void test_operators(void)
 	softmax.flags = OP_CAUSAL;
 	NEAR(cost(&m, softmax).alone_s, KERNEL_S + (4 + 8 + 4 + 8) * score);
 	*s = stack_default();
+}
+
+/* A norm, a rotation and a gate that are one kernel each have that one's bytes. Others keep their operators'. */
+static void test_fused_kernels(void)
+{
+	mesh(1, 1);
+	struct machine m = gpu();
+	struct stack *s = &program.config.stack;
+	const double element = 65536 * 4096.0 / 1.8e12, head = 8 * 1024 * (16 + 4) * 64.0 / 1.8e12;
+	const struct op_attn heads = {.batch = 8, .heads = 16, .kv_heads = 4, .seq = 1024, .head_dim = 64};
+	const struct {
+		struct op op;
+		enum operator_kind plain, fused;
+		double element_s;
+		int kernel;
+	} cases[] = {
+		{{.kind = OP_NORM, .flags = OP_RMS}, OPERATOR_RMS_NORM, OPERATOR_FUSED_NORM, element, FUSE_NORM},
+		{{.kind = OP_NORM_GRAD, .flags = OP_RMS}, OPERATOR_RMS_NORM_GRAD, OPERATOR_FUSED_NORM_GRAD, element,
+			FUSE_NORM},
+		{{.kind = OP_NORM}, OPERATOR_LAYER_NORM, OPERATOR_LAYER_NORM, element, FUSE_NORM},
+		{{.kind = OP_QK_NORM, .attn = heads}, OPERATOR_RMS_NORM, OPERATOR_FUSED_QK_NORM, head, FUSE_NORM},
+		{{.kind = OP_ROPE, .attn = heads}, OPERATOR_ROTARY, OPERATOR_FUSED_ROTARY, head, FUSE_ROTARY},
+		{{.kind = OP_ROPE, .flags = OP_INVERSE, .attn = heads}, OPERATOR_ROTARY_GRAD,
+			OPERATOR_FUSED_ROTARY_GRAD, head, FUSE_ROTARY},
+		{{.kind = OP_ACT, .mlp = MLP_SWIGLU}, OPERATOR_ACTIVATION, OPERATOR_FUSED_GATE, element, FUSE_GATE},
+		{{.kind = OP_ACT_GRAD, .mlp = MLP_SWIGLU}, OPERATOR_GATE_GRAD, OPERATOR_FUSED_GATE_GRAD, element,
+			FUSE_GATE},
+		{{.kind = OP_ACT, .mlp = MLP_GELU}, OPERATOR_ACTIVATION, OPERATOR_ACTIVATION, element, FUSE_GATE},
+	};
+	s->operators.counted = true;
+	for (int k = 1; k < OPERATOR_COUNT; k++)
+		s->operators.of[k][false] = (struct accesses){k, 0};
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		struct op op = cases[i].op;
+		op.dtype = op.out_dtype = DT_BF16;
+		if (cases[i].element_s == element)
+			op.matrix = (struct op_matrix){.rows = 65536, .cols = 4096};
+		s->fused_kernels = (FUSE_NORM | FUSE_ROTARY | FUSE_GATE) & ~cases[i].kernel;
+		NEAR(cost(&m, op).alone_s, KERNEL_S + 2 * cases[i].plain * cases[i].element_s);
+		s->fused_kernels = cases[i].kernel;
+		NEAR(cost(&m, op).alone_s, KERNEL_S + 2 * cases[i].fused * cases[i].element_s);
+	}
+	*s = stack_default();
+}
+
+/* Casts of an adapter's input run for each module, its gradient's behind the product; scaling on what B's product
+ * reads. */
+static void test_adapter_operators(void)
+{
+	mesh(1, 1);
+	struct machine m = gpu();
+	struct stack *s = &program.config.stack;
+	struct op product = gemm(DT_BF16, 65536, 64, 4096), parted = product, back = gemm(DT_BF16, 65536, 4096, 64);
+	const double input_s = 65536 * 4096.0 / 1.8e12, plain_s = cost(&m, product).alone_s,
+		     back_s = cost(&m, back).alone_s;
+	s->operators.counted = true;
+	s->operators.of[OPERATOR_ADAPTER_SUM_GRAD][false] = (struct accesses){2, 0};
+	s->operators.of[OPERATOR_ADAPTER_INPUT][false] = (struct accesses){2, 2};
+	s->operators.of[OPERATOR_ADAPTER_INPUT_GRAD][false] = (struct accesses){4, 2};
+	NEAR(cost(&m, product).alone_s, plain_s);
+	parted.adapter = ADAPTER_SUM_GRAD;
+	NEAR(cost(&m, parted).alone_s, plain_s + 4 * input_s);
+	parted.adapter = ADAPTER_INPUT;
+	parted.modules = 3;
+	NEAR(cost(&m, parted).alone_s, plain_s + 3 * (4 + 8) * input_s);
+	back.adapter = ADAPTER_INPUT_GRAD;
+	back.modules = 2;
+	NEAR(cost(&m, back).alone_s, back_s + 2 * (8 + 8) * input_s);
+	*s = stack_default();
+	NEAR(cost(&m, parted).alone_s, plain_s);
 }
 
 /* A gelu that is written out has its own kernels' bytes in place of the activation's, also behind a gate's two
@@ -598,6 +669,7 @@ static void test_gpu_profile(void)
 UNIT_MAIN("cost", {"grouped products", test_grouped_products}, {"rows on their way to experts", test_routed_rows},
 	{"roofline", test_roofline}, {"attention under a mask", test_masked_attention},
 	{"attention of the fourth generation", test_fourth_attention}, {"counted operators", test_operators},
+	{"fused kernels", test_fused_kernels}, {"kernels around adapters", test_adapter_operators},
 	{"composed gelu", test_composed_gelu}, {"ordered heads", test_ordered_heads},
 	{"images by channels", test_memory_format}, {"shapes of products", test_shapes_of_products},
 	{"a share of one format", test_share_of_a_format}, {"attention in fp8", test_attention_in_8_bits},

@@ -109,7 +109,7 @@ static void test_blanks(void)
 	CU_ASSERT_FALSE(f->waits);
 	f = framework_of(&known, "HF Trainer, Liger, FSDP1, eager");
 	CU_ASSERT_PTR_NOT_NULL_FATAL(f);
-	CU_ASSERT_TRUE(f->waits && f->reduces_narrow && f->wraps_adapters);
+	CU_ASSERT_TRUE(f->waits && f->reduces_narrow && f->wraps_adapters && f->fuses_norms && f->fuses_gates);
 	CU_ASSERT_STRING_EQUAL(f->attention, "flash");
 	f = framework_of(&known, "Megatron-Core MoE");
 	CU_ASSERT_PTR_NOT_NULL_FATAL(f);

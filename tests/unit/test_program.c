@@ -313,13 +313,34 @@ static void test_quantized_base(void)
 	}
 }
 
-/* Eager, what an adapter gives is added by a kernel of its own in each forward pass; fused, its product adds. */
+/* A gate is one kernel forward where the stack fuses it. */
+static void test_fused_gate(void)
+{
+	for (int fuses = 0; fuses < 2; fuses++) {
+		struct config c = tiny(STRAT_DDP, 2, 1);
+		int activations = 0, products = 0;
+		c.model.mlp = MLP_SWIGLU;
+		c.train.fused = false;
+		c.stack.fused_kernels = fuses ? FUSE_GATE : FUSE_NORM;
+		struct program *p = built(&c);
+		for (size_t k = 0; k < p->roles[0].ops.n; k++) {
+			activations += p->roles[0].ops.at[k].kind == (fuses ? OP_ACT : OP_GATE_ACT);
+			products += p->roles[0].ops.at[k].kind == OP_GATE_MUL;
+		}
+		CU_ASSERT_TRUE(activations > 0);
+		CU_ASSERT_EQUAL(products, fuses ? 0 : activations);
+		program_destroy(p);
+	}
+}
+
+/* Eager, what an adapter gives is added by a kernel of its own in each forward pass, and its input is cast for each
+ * module there and on the way back; fused, its product adds. */
 static void test_adapter_sums(void)
 {
-	const double columns = 192 + 64 + 256 + 64; /* qkv, proj, fc1 and fc2 */
+	const double columns = 192 + 64 + 256 + 64, inputs = 3 * 64 + 64 + 64 + 256; /* qkv, proj, fc1 and fc2 */
 	for (int fused = 0; fused < 2; fused++) {
 		struct config c = tiny(STRAT_DDP, 2, 1);
-		double added = 0, micro_batches = 0;
+		double added = 0, cast = 0, back = 0, scaled = 0, micro_batches = 0;
 		c.model.lora_rank = 4;
 		c.model.lora_targets = LORA_ALL;
 		c.train.fused = fused;
@@ -327,9 +348,16 @@ static void test_adapter_sums(void)
 		for (size_t k = 0; k < p->roles[0].ops.n; k++) {
 			const struct op *op = &p->roles[0].ops.at[k];
 			added += op->kind == OP_ADD && strcmp(op->what, "lora add") == 0 ? (double)op->matrix.cols : 0;
+			cast += op->adapter == ADAPTER_INPUT ? (double)op->gemm.k * op->modules : 0;
+			back += op->adapter == ADAPTER_INPUT_GRAD ? (double)op->gemm.n * op->modules : 0;
+			scaled += op->adapter == ADAPTER_SUM_GRAD ? (double)op->gemm.k : 0;
 			micro_batches += op->kind == OP_LOSS;
 		}
-		CU_ASSERT_EQUAL(added, fused ? 0 : micro_batches * 3 * columns); /* layers */
+		const double passes = fused ? 0 : micro_batches * 3; /* layers */
+		CU_ASSERT_EQUAL(added, passes * columns);
+		CU_ASSERT_EQUAL(scaled, passes * columns);
+		CU_ASSERT_EQUAL(cast, passes * inputs);
+		CU_ASSERT_EQUAL(back, passes * inputs);
 		program_destroy(p);
 	}
 }
@@ -434,6 +462,6 @@ static void test_check_catches(void)
 UNIT_MAIN("program", {"forward pass of DiT", test_dit_forward}, {"a sliding window", test_window},
 	{"moments in 8 bits", test_eight_bits}, {"small tensors beside them", test_eight_bits_small},
 	{"matrix of strategies", test_matrix}, {"gemm flop", test_gemm_flop}, {"quantized base", test_quantized_base},
-	{"sums of adapters", test_adapter_sums}, {"gathered memory", test_gathered_memory},
-	{"transient memory", test_transient_memory}, {"state memory", test_state_memory},
-	{"check catches", test_check_catches})
+	{"sums of adapters", test_adapter_sums}, {"fused gate", test_fused_gate},
+	{"gathered memory", test_gathered_memory}, {"transient memory", test_transient_memory},
+	{"state memory", test_state_memory}, {"check catches", test_check_catches})

@@ -142,6 +142,25 @@ static void test_composed_gelu(void)
 	}
 }
 
+/* Kernels that are one each though the rest is not; where all are, or nobody counted them, the key changes nothing. */
+static void test_fused_kernels(void)
+{
+	static const struct {
+		const char *train;
+		int fused;
+	} cases[] = {{"stack: pytorch-ddp-eager", 0},
+		{"stack: pytorch-ddp-eager, fused_kernels: [norm, gate]", FUSE_NORM | FUSE_GATE},
+		{"stack: pytorch-ddp, fused_kernels: [norm]", 0}, {"stack: composer-fsdp, fused_kernels: [norm]", 0}};
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		char text[128];
+		struct config c;
+		snprintf(text, sizeof text, "model: {preset: llama3-8b}\ntrain: {%s}\n", cases[i].train);
+		CU_ASSERT_EQUAL_FATAL(config_parse(text, strlen(text), "c.yaml", NULL, 0, &c, &error), ST_OK);
+		CU_ASSERT_EQUAL_FATAL(config_resolve(&c, 1, &error), ST_OK);
+		CU_ASSERT_EQUAL(c.stack.fused_kernels, cases[i].fused);
+	}
+}
+
 /* Compiled and eager PyTorch differ in what crosses memory; plain Megatron-LM hides none of tensor parallelism,
  * NVIDIA's recipes do. */
 static void test_pairs(void)
@@ -182,5 +201,5 @@ static void test_attention_kernel(void)
 }
 
 UNIT_MAIN("stack", {"numbers and habits", test_read}, {"what is wrong", test_wrong}, {"family", test_family},
-	{"composed gelu", test_composed_gelu}, {"eager and compiled, plain and tuned", test_pairs},
-	{"the flash kernel of a config", test_attention_kernel})
+	{"composed gelu", test_composed_gelu}, {"fused kernels", test_fused_kernels},
+	{"eager and compiled, plain and tuned", test_pairs}, {"the flash kernel of a config", test_attention_kernel})
