@@ -62,8 +62,16 @@ int64_t model_blocks(const struct model *m) { return m->layers + m->mtp_layers; 
 struct layer_counts model_layer_counts(const struct model *m)
 {
 	struct layer_counts n = {{0}};
-	for (int64_t i = 0; i < model_blocks(m); i++)
-		n.of[model_layer_kind(m, i)]++;
+	if (model_is_conv(m) || m->layer_pattern[0] || m->encoder_layers > 0) {
+		for (int64_t i = 0; i < model_blocks(m); i++)
+			n.of[model_layer_kind(m, i)]++;
+		return n;
+	}
+	/* A search asks this of every plan, so the layers without a pattern are counted at once. */
+	n.of[LAYER_MOE] = (m->layers - dense_first(m) + moe_period(m) - 1) / moe_period(m);
+	n.of[LAYER_DENSE] = m->layers - n.of[LAYER_MOE];
+	if (m->mtp_layers > 0)
+		n.of[model_layer_kind(m, m->layers)] += m->mtp_layers;
 	return n;
 }
 

@@ -28,6 +28,8 @@ static const char *chosen_by(const struct config *c, enum origin kind, char *buf
 static enum status error_at(const struct config *c, enum key_id id, bool at_key, struct error *e, const char *fmt,
 	va_list ap)
 {
+	if (!e)
+		return ST_INPUT; /* a search asks for tens of thousands of plans whether they are legal */
 	const struct key_origin *o = &c->origin[id];
 	const struct config_key *k = config_key(id);
 	char text[sizeof e->text], by[CONFIG_TEXT + 32], value[KEY_VALUE_MAX];
