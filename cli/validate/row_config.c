@@ -156,8 +156,7 @@ static enum status write_recompute(const struct csv *t, size_t row, const struct
 	return ST_OK;
 }
 
-/* Writes the formats of products, weights and gradients. */
-/* Where the row says so: a blank is the format of the stack's own runs. */
+/* True where the row says bf16, and bf16 has a stack of its own. A blank is the format of the stack's own runs. */
 static bool takes_bf16_stack(const struct csv *t, size_t row, const struct framework *f)
 {
 	struct meaning dtype;
@@ -166,6 +165,7 @@ static bool takes_bf16_stack(const struct csv *t, size_t row, const struct frame
 	       strcmp(dtype.value, "bf16") == 0;
 }
 
+/* Writes the formats of products, weights and gradients. */
 static enum status write_formats(const struct csv *t, size_t row, const struct framework *f, FILE *out, struct error *e)
 {
 	struct meaning m;

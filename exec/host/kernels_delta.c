@@ -51,11 +51,7 @@ static struct head head_of(const struct scan_job *j, int64_t sequence, int64_t h
 		expf(j->heads[HEAD_VALUES * h]), j->heads[HEAD_VALUES * h + 1], s->conv_row, s->in_row};
 }
 
-static float softplus_of(const struct head *h, int64_t t)
-{
-	const float x = h->dt[t * h->in_row] + h->bias;
-	return x > 20.0f ? x : log1pf(expf(x));
-}
+static float softplus_of(const struct head *h, int64_t t) { return softplus(h->dt[t * h->in_row] + h->bias); }
 
 static void fill_gates(const struct shape *s, const struct head *h, const struct room *r)
 {

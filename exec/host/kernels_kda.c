@@ -51,8 +51,7 @@ static struct head head_of(const struct kda_job *j, int64_t sequence, int64_t h,
 
 static float softplus_of(const struct head *h, int64_t t, int64_t n)
 {
-	const float x = h->f[t * h->f_row + n] + h->bias[n];
-	return x > 20.0f ? x : log1pf(expf(x));
+	return softplus(h->f[t * h->f_row + n] + h->bias[n]);
 }
 
 static void fill_gates(const struct shape *s, const struct head *h, const struct room *r)

@@ -170,11 +170,7 @@ static struct head head_of(const struct scan_job *j, int64_t sequence, int64_t h
 		w[2], s->conv_row, s->in_row};
 }
 
-static float dt_of(const struct head *h, int64_t t)
-{
-	const float x = h->dt[t * h->in_row] + h->bias;
-	return x > 20.0f ? x : log1pf(expf(x));
-}
+static float dt_of(const struct head *h, int64_t t) { return softplus(h->dt[t * h->in_row] + h->bias); }
 
 /* One row: state = decay state + push B; returns state . C. */
 static float step(float *restrict state, const float *restrict B, const float *restrict C, int64_t N, float decay,

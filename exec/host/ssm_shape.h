@@ -2,6 +2,8 @@
 #ifndef STEPSIM_EXEC_HOST_SSM_SHAPE_H
 #define STEPSIM_EXEC_HOST_SSM_SHAPE_H
 
+#include <math.h>
+
 #include "exec/host/kernels_math.h"
 #include "step/op.h"
 
@@ -39,6 +41,9 @@ static inline struct shape shape_of(const struct op *op)
 	}
 	return s;
 }
+
+/* log(1 + exp x), which is x where exp x would lose the 1. */
+static inline float softplus(float x) { return x > 20.0f ? x : log1pf(expf(x)); }
 
 static inline float silu(float x) { return x * fast_sigmoidf(x); }
 

@@ -54,8 +54,8 @@
         --set KEY=VALUE   override one key of the config (repeatable)
         --json FILE       write the result as JSON; - is standard output, in place of the table
         --csv FILE        write the rows as CSV; - is standard output, in place of the table
-        --max-error PCT   exit with 3 if the prediction is off by more than PCT per cent (bench: the
-                          median row from 1 MiB on)
+        --max-error PCT   exit with 3 if the prediction is off by more than PCT per cent of what was
+                          measured (bench: the median row from 1 MiB on)
     -b, --minbytes SIZE   smallest size of the whole buffer; K, M, G are powers of 1024; default 1K
     -e, --maxbytes SIZE   largest size; default 64M, on GPUs 1G
     -f, --stepfactor N    factor from size to size; default 4

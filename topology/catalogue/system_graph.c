@@ -31,13 +31,8 @@ static enum status add_vertex(struct builder *b, struct vertex v, int32_t *at)
 
 static struct link link_of(const struct builder *b, enum link_kind kind, struct rate r, int64_t width, int64_t gen)
 {
-	return (struct link){.kind = kind,
-		.width = (int32_t)width,
-		.gen = (int32_t)gen,
-		.Bps = r.Bps,
-		.datasheet_Bps = r.datasheet_Bps,
-		.latency_s = r.latency_s,
-		.from = b->from};
+	return graph_link_at((struct link){.kind = kind, .width = (int32_t)width, .gen = (int32_t)gen, .from = b->from},
+		r);
 }
 
 static enum status join(struct builder *b, int32_t from, int32_t to, struct link l)

@@ -148,23 +148,17 @@ enum status join_attach(struct graph *g, int32_t v, int32_t gen, int32_t width, 
 	if (hb < 0)
 		return error_nomem(e, "a host bridge");
 	struct rate slot = rate_pcie(gen, width), local = rate_local();
-	struct link pcie = {.a = v,
-		.b = hb,
-		.kind = LINK_PCIE,
-		.gen = gen,
-		.width = width,
-		.Bps = slot.Bps,
-		.datasheet_Bps = slot.datasheet_Bps,
-		.latency_s = slot.latency_s,
-		.from = from,
-		.assumed = gen <= 0 || width <= 0};
-	struct link up = {.a = hb,
-		.b = cpu,
-		.kind = LINK_LOCAL,
-		.Bps = local.Bps,
-		.latency_s = local.latency_s,
-		.from = from,
-		.assumed = true};
+	struct link pcie = graph_link_at((struct link){.a = v,
+						 .b = hb,
+						 .kind = LINK_PCIE,
+						 .gen = gen,
+						 .width = width,
+						 .from = from,
+						 .assumed = gen <= 0 || width <= 0},
+		slot);
+	struct link up =
+		graph_link_at((struct link){.a = hb, .b = cpu, .kind = LINK_LOCAL, .from = from, .assumed = true},
+			local);
 	return graph_add_link(g, &pcie) < 0 || graph_add_link(g, &up) < 0 ? error_nomem(e, "a link") : ST_OK;
 }
 

@@ -297,14 +297,9 @@ static enum status add_missing(struct merge *m, int32_t i)
 		st = merge_copy_link(m, graph_link(m->more, path[k], path[k + 1], LINK_KINDS));
 	if (!st && parent >= 0) {
 		struct rate slot = rate_pcie(0, 0);
-		struct link l = {.a = m->to[i],
-			.b = parent,
-			.kind = LINK_PCIE,
-			.Bps = slot.Bps,
-			.datasheet_Bps = slot.datasheet_Bps,
-			.latency_s = slot.latency_s,
-			.from = from,
-			.assumed = true};
+		struct link l = graph_link_at(
+			(struct link){.a = m->to[i], .b = parent, .kind = LINK_PCIE, .from = from, .assumed = true},
+			slot);
 		st = graph_add_link(m->base, &l) < 0 ? error_nomem(m->e, "a link") : ST_OK;
 	} else if (!st && n == 0) {
 		st = join_attach(m->base, m->to[i], v->kind == VERTEX_GPU ? v->gpu.pcie_gen_max : 0,

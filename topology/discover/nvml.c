@@ -181,15 +181,11 @@ static enum status add_link(struct session *s, int32_t a, int32_t b, int32_t wid
 {
 	/* The rate is set once the compute capability is sure (graph_finish); until then one that is positive. */
 	struct rate r = rate_nvlink(s->more->vertex.at[a].gpu.compute_capability);
-	struct link l = {.a = a,
-		.b = b,
-		.kind = LINK_NVLINK,
-		.width = width,
-		.gen = gen,
-		.Bps = width * r.Bps,
-		.datasheet_Bps = width * r.datasheet_Bps,
-		.latency_s = r.latency_s,
-		.from = SAID_BY_NVML};
+	r.Bps *= width;
+	r.datasheet_Bps *= width;
+	struct link l = graph_link_at(
+		(struct link){.a = a, .b = b, .kind = LINK_NVLINK, .width = width, .gen = gen, .from = SAID_BY_NVML},
+		r);
 	return graph_add_link(s->more, &l) < 0 ? error_nomem(s->e, "an NVLink") : ST_OK;
 }
 

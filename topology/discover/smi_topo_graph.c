@@ -152,15 +152,13 @@ static enum status contradictions(struct build *b)
 static enum status link_up(struct build *b, int32_t from, int32_t to, enum link_kind kind, struct rate rate,
 	int32_t width, bool assumed)
 {
-	struct link l = {.a = from,
-		.b = to,
-		.kind = kind,
-		.width = width,
-		.Bps = rate.Bps,
-		.datasheet_Bps = rate.datasheet_Bps,
-		.latency_s = rate.latency_s,
-		.from = SAID_BY_SMI_TOPO,
-		.assumed = assumed};
+	struct link l = graph_link_at((struct link){.a = from,
+					      .b = to,
+					      .kind = kind,
+					      .width = width,
+					      .from = SAID_BY_SMI_TOPO,
+					      .assumed = assumed},
+		rate);
 	return graph_add_link(b->g, &l) < 0 ? error_nomem(b->e, "the link graph") : ST_OK;
 }
 

@@ -73,16 +73,14 @@ static enum status add_vertices(const struct tree *t, enum vertex_kind kind, con
 static enum status add_link(struct graph *g, enum link_kind kind, int32_t a, int32_t b, struct rate r, bool assumed,
 	int32_t gen, int32_t width, struct error *e)
 {
-	struct link l = {.a = a,
-		.b = b,
-		.kind = kind,
-		.width = width,
-		.gen = gen,
-		.Bps = r.Bps,
-		.datasheet_Bps = r.datasheet_Bps,
-		.latency_s = r.latency_s,
-		.from = g->source,
-		.assumed = assumed};
+	struct link l = graph_link_at((struct link){.a = a,
+					      .b = b,
+					      .kind = kind,
+					      .width = width,
+					      .gen = gen,
+					      .from = g->source,
+					      .assumed = assumed},
+		r);
 	return graph_add_link(g, &l) < 0 ? error_nomem(e, "the topology's links") : ST_OK;
 }
 

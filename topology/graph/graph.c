@@ -112,6 +112,14 @@ int32_t graph_add_link(struct graph *g, const struct link *l)
 	return vec_push(&g->link, *l) ? (int32_t)g->link.n - 1 : -1;
 }
 
+struct link graph_link_at(struct link l, struct rate r)
+{
+	l.Bps = r.Bps;
+	l.datasheet_Bps = r.datasheet_Bps;
+	l.latency_s = r.latency_s;
+	return l;
+}
+
 struct link *graph_link(const struct graph *g, int32_t a, int32_t b, enum link_kind kind)
 {
 	for (size_t i = 0; i < g->link.n; i++) {

@@ -20,6 +20,7 @@
 
 #include "base/status.h"
 #include "base/vec.h"
+#include "topology/graph/rates.h"
 
 #define GRAPH_LABEL 24
 #define GRAPH_NAME 96
@@ -141,6 +142,8 @@ void graph_destroy(struct graph *g);              /* NULL-safe */
 int32_t graph_add_vertex(struct graph *g, const struct vertex *v);
 struct vertex graph_vertex_init(enum vertex_kind kind, enum evidence from);
 int32_t graph_add_link(struct graph *g, const struct link *l);
+/* Returns a link with the bandwidths and the latency of a rate. */
+struct link graph_link_at(struct link l, struct rate r);
 
 /* The link between two vertices, of this kind (LINK_KINDS: of any), or NULL. */
 struct link *graph_link(const struct graph *g, int32_t a, int32_t b, enum link_kind kind);
