@@ -43,7 +43,8 @@ static struct key key_of(const struct op *op)
 	k.group = op->group;
 	k.mlp = op->mlp;
 	k.optimizer = op->optimizer;
-	k.flags = op->flags & (uint32_t)~OP_RECOMPUTED; /* recomputation costs the same */
+	/* Recomputation costs the same; but experts' activations then come without their biases. */
+	k.flags = op->kind == OP_WEIGHTED_ACT ? op->flags : op->flags & (uint32_t)~OP_RECOMPUTED;
 	k.lane = op->lane;
 	k.of_bucket = op->bucket >= 0;
 	k.adapter = op->adapter;
