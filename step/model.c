@@ -41,7 +41,7 @@ int64_t model_param_count(const struct model *m)
 	int64_t n = rows_in(rows, BEFORE) + rows_in(rows, AFTER) +
 	            (m->encoder_layers > 0 ? rows_in(rows, BETWEEN) : 0) + m->mtp_layers * rows_in(rows, FURTHER);
 	for (int k = 0; k < LAYER_KIND_COUNT; k++)
-		n += layers.of[k] * rows_in(rows, 1u << k);
+		n += layers.of[k] > 0 ? layers.of[k] * rows_in(rows, 1u << k) : 0;
 	return n;
 }
 

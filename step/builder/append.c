@@ -73,15 +73,10 @@ struct op build_new(const struct builder *b, enum op_kind k, const char *what)
 {
 	struct op op = b->blank;
 	op.kind = (uint8_t)k;
-	op.lane = LANE_COMPUTE;
 	op.phase = (uint8_t)b->phase;
-	op.dtype = op.out_dtype = (uint8_t)b->act;
-	op.mlp = (uint8_t)b->m->mlp;
-	op.images = model_is_conv(b->m);
 	op.flags = b->recomputing ? OP_RECOMPUTED : 0;
 	op.micro = b->micro;
 	op.layer = b->layer;
-	op.bucket = NONE;
 	op.what = what;
 	return op;
 }
@@ -133,9 +128,10 @@ struct touched {
 
 static struct touched touched_by(const struct op *op, const struct view *args)
 {
-	struct touched t = {args, op_kind_info(op->kind)->n_args, {false}};
+	const struct op_kind_info *info = op_kind_info(op->kind);
+	struct touched t = {args, info->n_args, {false}};
 	for (int i = 0; i < t.n; i++)
-		t.writes[i] = op_access(op, i) & ACC_W;
+		t.writes[i] = info->arg[i].access >= ACC_W; /* ACC_A and those behind it write, whatever the flags */
 	return t;
 }
 
@@ -204,12 +200,19 @@ static bool append_when(struct builder *b, const struct op *op, const struct clo
 	struct role *r = b->r;
 	const bool computes = op->lane == LANE_COMPUTE;
 	const uint32_t begins = known->known[LANE_COMPUTE], over = computes ? begins + 1 : OVER_NEVER;
-	if (!vec_push(&r->when, ((struct op_when){begins, over})) ||
-		(!computes && !vec_push(&b->on_lane[op->lane], (uint32_t)r->when.n - 1)))
+	if (!vec_push(&r->when, ((struct op_when){begins, over})))
 		return false;
-	for (int l = 0; computes && l < LANE_COUNT; l++)
-		for (; l != LANE_COMPUTE && b->heard[l] < known->known[l]; b->heard[l]++)
+	if (!computes) {
+		b->unheard |= 1u << op->lane;
+		return vec_push(&b->on_lane[op->lane], (uint32_t)r->when.n - 1);
+	}
+	for (uint32_t left = b->unheard; left; left &= left - 1) {
+		const int l = __builtin_ctz(left);
+		for (; b->heard[l] < known->known[l]; b->heard[l]++)
 			r->when.at[b->on_lane[l].at[b->heard[l]]].over = over;
+		if (b->heard[l] == b->on_lane[l].n)
+			b->unheard &= ~(1u << l);
+	}
 	return true;
 }
 

@@ -4,6 +4,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Copying it takes vectors of a processor, where so short a memset would be a slow string instruction. */
+static struct op blank_op(const struct builder *b)
+{
+	struct op op = {.lane = LANE_COMPUTE, .bucket = NONE};
+	op.dtype = op.out_dtype = (uint8_t)b->act;
+	op.mlp = (uint8_t)b->m->mlp;
+	op.images = model_is_conv(b->m);
+	return op;
+}
+
 static enum status builder_init(struct builder *b, const struct config *c, struct program *p, int64_t stage,
 	struct error *e)
 {
@@ -40,6 +50,7 @@ static enum status builder_init(struct builder *b, const struct config *c, struc
 	b->grad = c->train.grad_dtype;
 	b->written_grad = b->gathers && b->shards_gradients ? b->act : b->grad;
 	b->reduce = c->train.reduce_dtype;
+	b->blank = blank_op(b);
 	b->layer = b->micro = NONE;
 	b->gradient_copies = NONE;
 	b->reduced[0] = b->reduced[1] = NONE;
@@ -94,19 +105,36 @@ static void build_step(struct builder *b)
 
 #define RESERVE_MORE 8 /* one in so many more, for the embedding or the head */
 
-/* Makes room for about as many ops and buffers as the stage before has: most stages are alike, and vectors that grow
- * copy all that they hold. */
-static void reserve_as(struct builder *b, const struct role *before)
+/* Makes room for so many: vectors that grow copy all that they hold. */
+static void reserve(struct builder *b, size_t ops, size_t buffers, size_t deps, size_t args)
 {
 	struct role *r = b->r;
-	const size_t ops = before->ops.n + before->ops.n / RESERVE_MORE,
-		     buffers = before->buffers.n + before->buffers.n / RESERVE_MORE;
-	if (!vec_reserve(&r->ops, ops) || !vec_reserve(&r->when, ops) ||
-		!vec_reserve(&r->deps, before->deps.n + before->deps.n / RESERVE_MORE) ||
-		!vec_reserve(&r->args, before->args.n + before->args.n / RESERVE_MORE) ||
-		!vec_reserve(&r->buffers, buffers) || !vec_reserve(&b->usage, buffers) ||
-		!vec_reserve(&b->clocks.at, ops) || !vec_reserve(&b->clocks.place, ops))
+	if (!vec_reserve(&r->ops, ops) || !vec_reserve(&r->when, ops) || !vec_reserve(&r->deps, deps) ||
+		!vec_reserve(&r->args, args) || !vec_reserve(&r->buffers, buffers) ||
+		!vec_reserve(&b->usage, buffers) || !vec_reserve(&b->clocks.at, ops) ||
+		!vec_reserve(&b->clocks.place, ops))
 		build_nomem(b, "the step program");
+}
+
+static size_t some_more(size_t n) { return n + n / RESERVE_MORE; }
+
+/* Most stages are like the one before. */
+static void reserve_as(struct builder *b, const struct role *before)
+{
+	reserve(b, some_more(before->ops.n), some_more(before->buffers.n), some_more(before->deps.n),
+		some_more(before->args.n));
+}
+
+/* About what a block of Llama with tensor parallelism has on average in a pass; and each stage beside its blocks. */
+#define OPS_A_PASS 20
+#define ARGS_AN_OP 4
+#define OPS_BESIDE 64
+
+static void reserve_first(struct builder *b)
+{
+	const int64_t layers = (b->m->layers + b->stages * b->chunks - 1) / (b->stages * b->chunks);
+	const size_t ops = OPS_BESIDE + OPS_A_PASS * b->actions.n * (size_t)layers;
+	reserve(b, ops, ops, ops, ARGS_AN_OP * ops);
 }
 
 static enum status build_role(struct program *p, int64_t stage, void (*build)(struct builder *), struct error *e)
@@ -115,8 +143,10 @@ static enum status build_role(struct program *p, int64_t stage, void (*build)(st
 	p->roles[stage].ranks = p->mesh.ranks / p->mesh.size[DIM_PP];
 	p->roles[stage].representative = mesh_member(&p->mesh, 0, DIM_PP, stage);
 	if (!builder_init(&b, &p->config, p, stage, e)) {
-		if (stage > 0)
+		if (stage > 0 && p->roles[stage - 1].ops.n > 0)
 			reserve_as(&b, &p->roles[stage - 1]);
+		else if (build == build_step)
+			reserve_first(&b);
 		build(&b);
 	}
 	builder_free(&b);

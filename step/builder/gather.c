@@ -28,12 +28,13 @@ static int64_t issued_ahead(const struct builder *b)
 static struct unit_use use_of(const struct builder *b, int64_t layer)
 {
 	struct unit_use use = {INT32_MAX, NONE, {NONE, NONE, NONE}, 0, NONE};
+	const int32_t *index = &b->param_index[(layer + 1) * PARAM_KIND_COUNT];
 	for (int k = 0; k < PARAM_KIND_COUNT; k++) {
-		const struct role_param *rp = param_of(b, (int32_t)layer, (enum param_kind)k);
-		if (rp) {
-			use.first = rp->bucket < use.first ? rp->bucket : use.first;
-			use.last = rp->bucket > use.last ? rp->bucket : use.last;
-		}
+		if (index[k] == NONE)
+			continue;
+		const int32_t bucket = b->r->params.at[index[k]].bucket;
+		use.first = bucket < use.first ? bucket : use.first;
+		use.last = bucket > use.last ? bucket : use.last;
 	}
 	return use;
 }

@@ -84,13 +84,13 @@ static bool seen_before(const int32_t ids[], size_t i)
 void offload_acts(struct builder *b, struct acts *a)
 {
 	int32_t ids[KEPT];
+	const bool recomputes = build_recomputes(b, b->layer);
 	a->out_at = NONE;
-	for (size_t i = 0; i < KEPT; i++) {
-		const bool again = build_recomputes(b, b->layer) && !is_saved(b, i);
-		ids[i] = again ? NONE : *kept_at(a, i);
+	for (size_t i = 0; i < KEPT; i++)
 		a->away[i] = NONE;
-		if (!offloads_activations(b) || ids[i] == NONE || b->layer == b->part.first + b->part.layers - 1 ||
-			seen_before(ids, i))
+	for (size_t i = 0; i < KEPT && offloads_activations(b); i++) {
+		ids[i] = recomputes && !is_saved(b, i) ? NONE : *kept_at(a, i);
+		if (ids[i] == NONE || b->layer == b->part.first + b->part.layers - 1 || seen_before(ids, i))
 			continue;
 		a->away[i] = like(b, ids[i], COMP_HOST);
 		if (a->away[i] == NONE)

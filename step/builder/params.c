@@ -242,10 +242,17 @@ static enum place place_of(const struct builder *b, const struct role_param *rp)
 /* Sets the offsets inside the buckets: by place, and within a place in the order of assignment. */
 static void place_params(struct builder *b)
 {
+	enum place *place_at = malloc((b->r->params.n + 1) * sizeof *place_at); /* by parameter */
+	if (!place_at) {
+		build_nomem(b, "the buckets");
+		return;
+	}
+	for (size_t i = 0; i < b->r->params.n; i++)
+		place_at[i] = place_of(b, &b->r->params.at[i]);
 	for (enum place place = 0; place < PLACES; place++) {
 		for (size_t i = b->r->params.n; i-- > 0;) {
 			struct role_param *rp = &b->r->params.at[i];
-			if (place_of(b, rp) != place)
+			if (place_at[i] != place)
 				continue;
 			struct bucket *k = &b->r->buckets.at[rp->bucket];
 			rp->offset = k->elements;
@@ -265,6 +272,7 @@ static void place_params(struct builder *b)
 			k->wide_to = place == REPLICATED_SMALL ? k->elements : k->wide_to;
 		}
 	}
+	free(place_at);
 }
 
 /* Bounds the elements whose moments stay in 32 bits. A cut bucket is one flat tensor to bitsandbytes. */

@@ -276,10 +276,11 @@ struct builder {
 	struct clocks clocks;
 	VEC(uint32_t) on_lane[LANE_COUNT]; /* ops of each lane but LANE_COMPUTE, in order */
 	uint32_t heard[LANE_COUNT];        /* the first so many of them: an op of LANE_COMPUTE knows that they ended */
+	uint32_t unheard;                  /* 1 << lane, of those with more ops than that */
 	VEC(struct usage) usage;           /* by buffer */
 	VEC(int64_t) after[LANE_COUNT];    /* dependencies that build_after gives the next op of each lane */
 
-	struct op blank; /* all zero: copied in vectors; gcc makes a slow string instruction of so short a memset */
+	struct op blank; /* what all ops of the role begin with (build_new) */
 
 	/* derived once */
 	int64_t stage, stages, chunks;
