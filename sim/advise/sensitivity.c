@@ -42,7 +42,7 @@ static enum status step_if(const struct program *p, const struct machine *m, con
 	const struct rates changed = rates_what_if(m, w);
 	struct timeline t = {0};
 	double host_s;
-	enum status st = predict_timeline(p, &changed, &t, &host_s, e);
+	enum status st = predict_timeline(p, &changed, NULL, &t, &host_s, e);
 	*out = (double)t.step_ps * 1e-12;
 	timeline_free(&t);
 	return st;

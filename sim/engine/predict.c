@@ -402,17 +402,23 @@ out:
 	return st;
 }
 
+static enum status price_and_simulate(const struct program *p, const struct rates *rates, struct prices *prices,
+	struct timeline *timeline, double *host_s, struct error *e)
+{
+	enum status st = price_further(p, rates, prices, e);
+	for (size_t r = 0; r < p->n_roles && !st; r++)
+		st = check_range(&p->roles[r], prices, r, e);
+	if (!st)
+		st = simulate(p, rates, prices, timeline, e);
+	*host_s = st || rates->is_host ? 0 : host_thread_s(p, prices);
+	return st;
+}
+
 enum status simulation_run(const struct program *p, const struct rates *rates, struct simulation *out, struct error *e)
 {
 	*out = (struct simulation){.p = p, .rates = rates, .prices = calloc(1, sizeof *out->prices)};
-	enum status st = out->prices ? price_program(p, rates, out->prices, e) : error_nomem(e, "prediction");
-	for (size_t r = 0; r < p->n_roles && !st; r++)
-		st = check_range(&p->roles[r], out->prices, r, e);
-	if (!st)
-		st = simulate(p, rates, out->prices, &out->timeline, e);
-	if (!st && !rates->is_host)
-		out->host_thread_s = host_thread_s(p, out->prices);
-	return st;
+	return out->prices ? price_and_simulate(p, rates, out->prices, &out->timeline, &out->host_thread_s, e)
+	                   : error_nomem(e, "prediction");
 }
 
 void simulation_free(struct simulation *s)
@@ -456,12 +462,14 @@ enum status predict(const struct program *p, const struct machine *m, struct res
 	return st;
 }
 
-enum status predict_timeline(const struct program *p, const struct rates *rates, struct timeline *timeline,
-	double *host_s, struct error *e)
+enum status predict_timeline(const struct program *p, const struct rates *rates, struct prices *prices,
+	struct timeline *timeline, double *host_s, struct error *e)
 {
-	struct simulation s;
-	enum status st = simulation_run(p, rates, &s, e);
-	*host_s = st ? 0 : s.host_thread_s;
-	keep_timeline(&s, st, timeline);
+	struct prices own = {0};
+	*timeline = (struct timeline){0};
+	enum status st = price_and_simulate(p, rates, prices ? prices : &own, timeline, host_s, e);
+	if (st)
+		timeline_free(timeline);
+	prices_free(&own);
 	return st;
 }

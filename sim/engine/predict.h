@@ -30,8 +30,9 @@ void simulation_free(struct simulation *s);
 /* Fills the result, and the sums of the role that ends last as sums_of does. */
 enum status simulation_result(const struct simulation *s, struct sums *sums, struct result *out, struct error *e);
 
-/* Fills the timeline alone, and the time that the host thread needs to issue the step (struct result). */
-enum status predict_timeline(const struct program *p, const struct rates *rates, struct timeline *timeline,
-	double *host_s, struct error *e);
+/* Fills the timeline alone, and the time that the host thread needs to issue the step (struct result). `prices`: those
+ * of like programs, as price_further takes them; the caller frees them. NULL: there are none. */
+enum status predict_timeline(const struct program *p, const struct rates *rates, struct prices *prices,
+	struct timeline *timeline, double *host_s, struct error *e);
 
 #endif

@@ -24,7 +24,7 @@ struct known {
 
 /* The prices so far, by key. Ops mostly follow one another as they did in the layer before, so that the next one is
  * guessed, and looked for only where the guess is wrong. */
-struct memo {
+struct price_memo {
 	VEC(struct known) known; /* by index in prices.different */
 	uint32_t *slot;          /* open addressing, index in `known`; at most half full */
 	size_t slots;            /* a power of two */
@@ -71,7 +71,7 @@ static uint64_t hash_of(const struct key *k)
 static bool same(const struct key *a, const struct key *b) { return memcmp(a, b, sizeof *a) == 0; }
 
 /* Returns the slot that holds a key, or the free one where it belongs. */
-static size_t find(const struct memo *memo, const struct key *k)
+static size_t find(const struct price_memo *memo, const struct key *k)
 {
 	size_t at = hash_of(k) & (memo->slots - 1);
 	while (memo->slot[at] != FREE_SLOT && !same(&memo->known.at[memo->slot[at]].key, k))
@@ -82,7 +82,7 @@ static size_t find(const struct memo *memo, const struct key *k)
 #define SLOTS_LEAST 256 /* a power of two, as each further number */
 
 /* Makes room for one more. */
-static bool make_room(struct memo *memo)
+static bool make_room(struct price_memo *memo)
 {
 	if (memo->slots >= 2 * (memo->known.n + 1))
 		return true;
@@ -100,7 +100,7 @@ static bool make_room(struct memo *memo)
 }
 
 /* Fills the price of an op. *index: the guess. */
-static enum status price(const struct program *p, const struct op *op, const struct rates *r, struct memo *memo,
+static enum status price(const struct program *p, const struct op *op, const struct rates *r, struct price_memo *memo,
 	struct prices *out, uint32_t *index, struct error *e)
 {
 	const struct known k = {key_of(op), 0};
@@ -121,7 +121,7 @@ static enum status price(const struct program *p, const struct op *op, const str
 }
 
 static enum status price_role(const struct program *p, const struct role *role, const struct rates *r,
-	struct memo *memo, struct prices *out, uint32_t *of_op, struct error *e)
+	struct price_memo *memo, struct prices *out, uint32_t *of_op, struct error *e)
 {
 	uint32_t before = FREE_SLOT;
 	for (size_t i = 0; i < role->ops.n; i++) {
@@ -136,33 +136,44 @@ static enum status price_role(const struct program *p, const struct role *role, 
 	return ST_OK;
 }
 
-enum status price_program(const struct program *p, const struct rates *r, struct prices *out, struct error *e)
+enum status price_further(const struct program *p, const struct rates *r, struct prices *all, struct error *e)
 {
 	enum status st = ST_OK;
-	struct memo memo = {0};
 	size_t n = 0;
 	for (size_t k = 0; k < p->n_roles; k++)
 		n += p->roles[k].ops.n;
-	*out = (struct prices){.of_op = malloc((n + 1) * sizeof *out->of_op),
-		.first_op = calloc(p->n_roles + 1, sizeof *out->first_op)};
-	if (!out->of_op || !out->first_op)
+	free(all->of_op);
+	free(all->first_op);
+	all->of_op = malloc((n + 1) * sizeof *all->of_op);
+	all->first_op = calloc(p->n_roles + 1, sizeof *all->first_op);
+	if (!all->memo)
+		all->memo = calloc(1, sizeof *all->memo);
+	if (!all->of_op || !all->first_op || !all->memo)
 		return error_nomem(e, "prices");
 	for (size_t k = 0; k < p->n_roles && !st; k++) {
-		out->first_op[k + 1] = out->first_op[k] + p->roles[k].ops.n;
-		st = price_role(p, &p->roles[k], r, &memo, out, &out->of_op[out->first_op[k]], e);
+		all->first_op[k + 1] = all->first_op[k] + p->roles[k].ops.n;
+		st = price_role(p, &p->roles[k], r, all->memo, all, &all->of_op[all->first_op[k]], e);
 	}
-	free(memo.slot);
-	vec_free(&memo.known);
 	return st;
+}
+
+enum status price_program(const struct program *p, const struct rates *r, struct prices *out, struct error *e)
+{
+	*out = (struct prices){0};
+	return price_further(p, r, out, e);
 }
 
 void prices_free(struct prices *p)
 {
 	if (!p)
 		return;
+	if (p->memo) {
+		free(p->memo->slot);
+		vec_free(&p->memo->known);
+	}
+	free(p->memo);
 	vec_free(&p->different);
 	free(p->of_op);
 	free(p->first_op);
-	p->of_op = NULL;
-	p->first_op = NULL;
+	*p = (struct prices){0};
 }

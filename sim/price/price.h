@@ -6,6 +6,7 @@
 #include "sim/price/cost.h"
 
 struct prices {
+	struct price_memo *memo; /* owned: which op has which price */
 	VEC(struct op_cost) different;
 	uint32_t *of_op;  /* index in `different`, by op: the ops of the first role, then those of the next */
 	size_t *first_op; /* place of a role's first op in of_op; one more for the number of all ops */
@@ -20,6 +21,9 @@ static inline const struct op_cost *price_of(const struct prices *p, size_t role
 /* Prices the ops of all roles. The caller frees *out with prices_free, also after a failure. Fails as cost_op does, and
  * with ST_RUN when memory is short. */
 enum status price_program(const struct program *p, const struct rates *r, struct prices *out, struct error *e);
+/* The same with the prices of earlier programs, which *all holds, or is zeroed. The configs of all may differ in their
+ * layers, micro-batches and global batch, of which no price depends. */
+enum status price_further(const struct program *p, const struct rates *r, struct prices *all, struct error *e);
 void prices_free(struct prices *p); /* NULL-safe */
 
 #endif

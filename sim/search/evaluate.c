@@ -83,6 +83,17 @@ static void table_free(struct piece_table *t)
 	free(t->at);
 }
 
+/* A piece may need others, which have programs and prices of their own. */
+static enum status measure_apart(struct evaluator *v, piece_measure *measure, void *figures, struct error *e)
+{
+	const struct prices outer = v->prices;
+	v->prices = (struct prices){0};
+	enum status st = measure(v, figures, e);
+	prices_free(&v->prices);
+	v->prices = outer;
+	return st;
+}
+
 static const void *find(struct evaluator *v, piece_measure *measure, size_t size, const uint64_t key[2],
 	struct error *e)
 {
@@ -96,7 +107,7 @@ static const void *find(struct evaluator *v, piece_measure *measure, size_t size
 		return NULL;
 	}
 	memcpy(p->key, key, sizeof p->key);
-	if (!measure(v, p->figures, e)) {
+	if (!measure_apart(v, measure, p->figures, e)) {
 		if (make_place(t)) { /* only now: measuring may have added pieces */
 			t->at[place_of(t, key)] = p;
 			t->n++;
@@ -280,15 +291,14 @@ static enum status predict_plan(const struct evaluator *v, struct evaluation *ou
 enum status evaluate_plan(struct evaluator *v, const struct config *c, int64_t ranks, struct evaluation *out,
 	struct error *e)
 {
-	struct error wrong = {0};
 	*out = (struct evaluation){0};
 	v->plan = *c;
-	enum status st = config_resolve(&v->plan, ranks, &wrong);
-	if (st)
-		return st == ST_INPUT ? ST_OK : error_set(e, st, "%s", wrong.text);
+	if (config_resolve(&v->plan, ranks, NULL)) /* it fails with ST_INPUT alone */
+		return ST_OK;
 	out->legal = true;
 	evaluator_know(v);
 	const bool may = evaluator_folds(v);
+	enum status st = ST_OK;
 	if (may)
 		st = v->plan.parallel.pipeline > 1 ? evaluate_pipeline(v, out, e) : evaluate_flat(v, out, e);
 	if (st || out->folded || (may && !out->fits))

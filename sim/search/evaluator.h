@@ -8,6 +8,7 @@
 #ifndef STEPSIM_SIM_EVALUATOR_H
 #define STEPSIM_SIM_EVALUATOR_H
 
+#include "sim/price/price.h"
 #include "sim/price/rates.h"
 #include "sim/search/evaluate.h"
 #include "sim/search/pipeline_walk.h"
@@ -60,10 +61,12 @@ struct evaluator {
 	struct pipeline walk;           /* the pipeline that is walked */
 	struct in_flight_key in_flight; /* the peak that is asked for */
 	struct piece_table pieces;
+	struct prices prices; /* of the programs that the piece at hand is measured on */
 	bool only_fold, exact_memory;
 };
 
-/* Fills a zeroed piece of v->plan. May overwrite v->small. Fails with ST_RUN when memory is short, and as program_build
+/* Fills a zeroed piece of v->plan. May overwrite v->small. The programs whose times it reads are alike as price_further
+ * wants them. Fails with ST_RUN when memory is short, and as program_build
  * and predict_timeline do. */
 typedef enum status piece_measure(struct evaluator *v, void *piece, struct error *e);
 
@@ -111,7 +114,7 @@ struct short_run {
 /* Builds the program of v->small and reads its memory, its times, or both. Fails with ST_RUN when memory is short, and
  * as program_build and predict_timeline do. */
 enum { READ_MEMORY = 1, READ_TIMES = 2 };
-enum status pieces_run_short(const struct evaluator *v, unsigned read, struct short_run *out, struct error *e);
+enum status pieces_run_short(struct evaluator *v, unsigned read, struct short_run *out, struct error *e);
 /* Returns the static memory of a role: of one component, or (COMP_KIND_COUNT) of all on the device with what the stack
  * holds. */
 double pieces_static_B(const struct role *r, enum component only);

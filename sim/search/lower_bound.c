@@ -149,26 +149,24 @@ static enum status run_alone(const struct program *p, const struct prices *price
 	return ST_OK;
 }
 
-static enum status run_layers(const struct evaluator *v, struct bound_run *out, struct error *e)
+static enum status run_layers(struct evaluator *v, struct bound_run *out, struct error *e)
 {
+	struct prices *prices = &v->prices;
 	const struct config *c = &v->small;
 	const struct rates *rates = &v->rates;
 	struct program *p = NULL;
-	struct prices prices = {0};
 	enum status st = program_build(c, &p, e);
 	struct layout l;
 	struct bound_run hidden;
 	/* where exchanges of experts run behind another micro-batch, that one may fill any wait */
 	const int64_t near = v->plan.parallel.expert_overlap ? 0 : rates->devices_per_node;
-	if (!st && !(st = price_program(p, rates, &prices, e)) &&
-		!(st = run_alone(p, &prices, near, true, &hidden, e)) &&
-		!(st = run_alone(p, &prices, near, false, out, e)) && !(st = layout_peak(&p->roles[0], &l, e))) {
+	if (!st && !(st = price_further(p, rates, prices, e)) && !(st = run_alone(p, prices, near, true, &hidden, e)) &&
+		!(st = run_alone(p, prices, near, false, out, e)) && !(st = layout_peak(&p->roles[0], &l, e))) {
 		memcpy(out->hidden, hidden.pass, sizeof out->hidden);
 		out->static_B = pieces_static_B(&p->roles[0], COMP_KIND_COUNT);
 		out->peak_B = (double)l.peak_B;
 		layout_free(&l);
 	}
-	prices_free(&prices);
 	program_destroy(p);
 	return st;
 }
@@ -205,6 +203,7 @@ static enum status measure_layer(struct evaluator *v, void *piece, struct error 
 	struct bound_run run[2][2]; /* a micro-batch as the plan's, and twice as large; layers */
 	double layer_B[2];          /* of each */
 	for (int twice = 0; twice < 2; twice++) {
+		prices_free(&v->prices); /* some depend on the size of a micro-batch */
 		for (int k = 0; k < 2; k++) {
 			short_config(&v->plan, SHORT_REPEATS + k, small);
 			small->train.micro_batch *= 1 + twice;

@@ -131,11 +131,10 @@ static enum status read_memory(const struct program *p, struct short_run *out, s
 	return ST_OK;
 }
 
-static enum status read_times(const struct program *p, const struct rates *rates, struct short_run *out,
-	struct error *e)
+static enum status read_times(struct evaluator *v, const struct program *p, struct short_run *out, struct error *e)
 {
 	struct timeline t = {0};
-	enum status st = predict_timeline(p, rates, &t, &out->host_s, e);
+	enum status st = predict_timeline(p, &v->rates, &v->prices, &t, &out->host_s, e);
 	for (int s = 0; s < END_COUNT; s++) {
 		out->stage[s].optimizer_from_ps = -1;
 		for (int k = 0; k < PASS_COUNT; k++)
@@ -151,7 +150,7 @@ static enum status read_times(const struct program *p, const struct rates *rates
 	return st;
 }
 
-enum status pieces_run_short(const struct evaluator *v, unsigned read, struct short_run *out, struct error *e)
+enum status pieces_run_short(struct evaluator *v, unsigned read, struct short_run *out, struct error *e)
 {
 	struct program *p = NULL;
 	*out = (struct short_run){0};
@@ -159,7 +158,7 @@ enum status pieces_run_short(const struct evaluator *v, unsigned read, struct sh
 	if (!st && (read & READ_MEMORY))
 		st = read_memory(p, out, e);
 	if (!st && (read & READ_TIMES))
-		st = read_times(p, &v->rates, out, e);
+		st = read_times(v, p, out, e);
 	program_destroy(p);
 	return st;
 }

@@ -60,7 +60,7 @@ static double step_by(const struct program *p, const struct rates *rates)
 	struct timeline t = {0};
 	struct error e = {0};
 	double host_s;
-	CU_ASSERT_EQUAL_FATAL(predict_timeline(p, rates, &t, &host_s, &e), ST_OK);
+	CU_ASSERT_EQUAL_FATAL(predict_timeline(p, rates, NULL, &t, &host_s, &e), ST_OK);
 	const double step = (double)t.step_ps * 1e-12;
 	timeline_free(&t);
 	return step;
