@@ -345,6 +345,15 @@ static void test_expert_biases(void)
 	NEAR(cost(&m, act).issue_s, plain.issue_s + 4 * 2 * launch_s);
 	NEAR(cost(&m, grad).issue_s, plain_grad.issue_s + 4 * 6 * launch_s);
 	NEAR(cost(&m, again).issue_s, plain.issue_s);
+	struct op ops[] = {act, again};
+	struct role role = {.ranks = 1, .ops = {.at = ops, .n = COUNT(ops)}};
+	struct program both = program;
+	struct prices prices;
+	both.roles = &role;
+	both.n_roles = 1;
+	CU_ASSERT_EQUAL_FATAL(price_program(&both, RATES(&m), &prices, &error), ST_OK);
+	CU_ASSERT(prices.of_op[0] != prices.of_op[1]); /* so they share no price */
+	prices_free(&prices);
 	program.config.stack.biased_cols = 0;
 	program.config.model.experts = 0;
 	program.config.parallel.expert = 1;
