@@ -60,40 +60,46 @@ static void name_machine(const char *id, char out[64])
 		out[digits - 1] = '\0';
 }
 
-/* Finds the collective of that name; ST_INPUT names the known ones, and *out is COLL_OF_GROUPS. */
+/* Finds the word that a column has among `n` known ones. ST_INPUT names these, and *out is n. */
+static enum status word_of(const char *column, const char *word, const char *const *known, size_t n, size_t *out,
+	struct error *e)
+{
+	*out = 0;
+	while (*out < n && !phrase_match(known[*out], word, true)) /* AllReduce, "All Reduce" */
+		++*out;
+	return *out < n ? ST_OK
+	                : error_set(e, ST_INPUT, "%s: '%.40s' is not known%s", column, word,
+				  suggest_known(word, known, n).text);
+}
+
+/* Finds the collective of that name; where there is none *out is COLL_OF_GROUPS. */
 static enum status collective_of(const char *word, enum collective *out, struct error *e)
 {
 	const char *known[COLL_OF_GROUPS];
+	size_t at;
 	for (int i = 0; i < COLL_OF_GROUPS; i++)
 		known[i] = collective_name((enum collective)i);
-	*out = 0;
-	while (*out < COLL_OF_GROUPS && !phrase_match(known[*out], word, true)) /* AllReduce, "All Reduce" */
-		++*out;
-	return *out < COLL_OF_GROUPS ? ST_OK
-	                             : error_set(e, ST_INPUT, "collective: '%.40s' is not known%s", word,
-					       suggest_known(word, known, COUNT(known)).text);
+	enum status st = word_of("collective", word, known, COUNT(known), &at, e);
+	*out = (enum collective)at;
+	return st;
 }
 
+/* What the row forces; a blank forces nothing. */
 static enum status forced_of(const struct csv *t, size_t row, struct collective_choice *out, struct error *e)
 {
 	const char *algorithm = csv_get(t, row, "algorithm"), *protocol = csv_get(t, row, "protocol"),
 		   *algorithms[ALGO_COUNT], *protocols[PROTO_COUNT];
-	*out = COLLECTIVE_ANY;
+	size_t a = ALGO_AUTO, p = PROTO_AUTO;
 	for (int i = 0; i < ALGO_COUNT; i++)
 		algorithms[i] = algorithm_traits[i].name;
 	for (int i = 0; i < PROTO_COUNT; i++)
 		protocols[i] = protocol_traits[i].name;
-	while (*algorithm && out->algorithm < ALGO_COUNT && !phrase_match(algorithms[out->algorithm], algorithm, true))
-		out->algorithm++;
-	while (*protocol && out->protocol < PROTO_COUNT && !phrase_match(protocols[out->protocol], protocol, true))
-		out->protocol++;
-	if (out->algorithm == ALGO_COUNT)
-		return error_set(e, ST_INPUT, "algorithm: '%.40s' is not known%s", algorithm,
-			suggest_known(algorithm, algorithms, COUNT(algorithms)).text);
-	if (out->protocol == PROTO_COUNT)
-		return error_set(e, ST_INPUT, "protocol: '%.40s' is not known%s", protocol,
-			suggest_known(protocol, protocols, COUNT(protocols)).text);
-	return ST_OK;
+	enum status st = *algorithm ? word_of("algorithm", algorithm, algorithms, ALGO_COUNT, &a, e) : ST_OK;
+	if (!st && *protocol)
+		st = word_of("protocol", protocol, protocols, PROTO_COUNT, &p, e);
+	if (!st)
+		*out = (struct collective_choice){(enum algorithm)a, (enum protocol)p};
+	return st;
 }
 
 static void put_time(struct judged_collective *out, double time_s, double spread)

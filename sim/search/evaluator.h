@@ -66,8 +66,7 @@ struct evaluator {
 };
 
 /* Fills a zeroed piece of v->plan. May overwrite v->small. The programs whose times it reads are alike as price_further
- * wants them. Fails with ST_RUN when memory is short, and as program_build
- * and predict_timeline do. */
+ * wants them. Fails with ST_RUN when memory is short, and as program_build and predict_timeline do. */
 typedef enum status piece_measure(struct evaluator *v, void *piece, struct error *e);
 
 /* Returns the piece of `size` bytes that depends on the `bytes` bytes at `of`, a multiple of 8; measures it where it is

@@ -1,7 +1,6 @@
 /* The plans that a search selects, predicted in full. */
 #include "sim/search/search_state.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -67,35 +66,30 @@ static enum status add_candidate(const struct config *c, const struct result *fu
 	return vec_push(&out->front, at) ? ST_OK : error_nomem(e, "plans");
 }
 
-/* Orders points by memory, then by step time. */
-static int by_memory(const void *a, const void *b)
+/* Orders points by step time, then by memory. */
+static int by_time(const void *a, const void *b)
 {
 	const struct search_point *x = a, *y = b;
-	if (x->memory_B != y->memory_B)
-		return x->memory_B < y->memory_B ? -1 : 1;
-	return (x->step_s > y->step_s) - (x->step_s < y->step_s);
+	if (x->step_s < y->step_s || x->step_s > y->step_s)
+		return x->step_s < y->step_s ? -1 : 1;
+	return (x->memory_B > y->memory_B) - (x->memory_B < y->memory_B);
 }
 
 /* Keeps those that no other beats in both, fastest first, up to SEARCH_FRONT times the best step. */
 static void keep_front(const struct search_state *state, struct search_result *out)
 {
 	size_t kept = 0;
-	double fastest_s = INFINITY;
-	qsort(out->front.at, out->front.n, sizeof *out->front.at, by_memory);
+	uint64_t below_B = UINT64_MAX;
+	qsort(out->front.at, out->front.n, sizeof *out->front.at, by_time);
 	for (size_t i = 0; i < out->front.n; i++) {
 		const struct search_point *p = &out->front.at[i];
-		if (p->memory_B > state->usable.device.mem_B || p->step_s >= fastest_s)
+		if (p->memory_B > state->usable.device.mem_B || p->memory_B >= below_B ||
+			p->step_s > SEARCH_FRONT * out->best[0].full.time.step_s)
 			continue;
-		fastest_s = p->step_s;
-		if (p->step_s <= SEARCH_FRONT * out->best[0].full.time.step_s)
-			out->front.at[kept++] = *p;
+		below_B = p->memory_B;
+		out->front.at[kept++] = *p;
 	}
 	out->front.n = kept;
-	for (size_t i = 0; i < kept / 2; i++) {
-		const struct search_point p = out->front.at[i];
-		out->front.at[i] = out->front.at[kept - 1 - i];
-		out->front.at[kept - 1 - i] = p;
-	}
 }
 
 /* The evaluator's front and the best plans, predicted in full, are the candidates: the evaluator is a little off. */
