@@ -19,36 +19,37 @@ static enum status configs_of(const struct search_state *state, const struct poi
 	return config_resolve(resolved, state->space.ranks, e);
 }
 
-/* Orders plans by step time. Plans above the memory limit by prediction come last: the evaluator's memory is a little
- * off. */
+/* A plan that may be shown: one of the evaluator's best or of its front, predicted in full. The evaluator is a little
+ * off, so that either list may hold a plan of the other. */
+struct candidate {
+	struct search_plan plan;
+	size_t shape;
+};
+
+/* Orders candidates by step time. Plans above the memory limit by prediction come last: the evaluator's memory is a
+ * little off. */
 static int by_full(const void *a, const void *b, void *usable_B)
 {
-	const struct search_plan *x = a, *y = b;
+	const struct search_plan *x = &((const struct candidate *)a)->plan, *y = &((const struct candidate *)b)->plan;
 	const uint64_t most_B = *(const uint64_t *)usable_B;
 	const int above = (x->full.memory.total_B > most_B) - (y->full.memory.total_B > most_B);
 	if (above)
 		return above;
 	if (x->full.time.step_s != y->full.time.step_s)
 		return x->full.time.step_s < y->full.time.step_s ? -1 : 1;
+	if (x->full.memory.total_B != y->full.memory.total_B)
+		return x->full.memory.total_B < y->full.memory.total_B ? -1 : 1;
 	return (x->evaluated_s > y->evaluated_s) - (x->evaluated_s < y->evaluated_s);
 }
 
-static enum status predict_best(struct search_state *state, struct search_result *out, struct error *e)
+static enum status predict_point(const struct search_state *state, const struct point *p, struct candidate *out,
+	struct error *e)
 {
-	enum status st = ST_OK;
-	if (!(out->best = calloc(state->n_top + 1, sizeof *out->best)))
-		return error_nomem(e, "plans");
-	for (size_t i = 0; i < state->n_top && !st; i++) {
-		struct search_plan *p = &out->best[i];
-		p->evaluated_s = state->top[i].step_s;
-		if (!(st = configs_of(state, &state->top[i], &p->chosen, &p->config, e)))
-			st = fold_result(&p->config, state->m, &p->full, e);
-	}
-	if (!st && state->n_top > 1)
-		qsort_r(out->best, state->n_top, sizeof *out->best, by_full, &state->usable.device.mem_B);
-	const size_t shown = state->o->best ? state->o->best : SEARCH_BEST;
-	out->n_best = state->n_top < shown ? state->n_top : shown;
-	return st;
+	struct search_plan *plan = &out->plan;
+	out->shape = p->plan / VARIANTS_MAX;
+	plan->evaluated_s = p->step_s;
+	enum status st = configs_of(state, p, &plan->chosen, &plan->config, e);
+	return st ? st : fold_result(&plan->config, state->m, &plan->full, e);
 }
 
 static bool is_among_best(const struct search_state *state, const struct point *p)
@@ -59,57 +60,62 @@ static bool is_among_best(const struct search_state *state, const struct point *
 	return false;
 }
 
-static enum status add_candidate(const struct config *c, const struct result *full, struct search_result *out,
-	struct error *e)
+static bool is_shown(const struct candidate *c, const struct candidate *from)
 {
-	const struct search_point at = {full->time.step_s, full->memory.total_B, *c};
-	return vec_push(&out->front, at) ? ST_OK : error_nomem(e, "plans");
+	for (const struct candidate *other = from; other < c; other++)
+		if (other->shape == c->shape)
+			return true;
+	return false;
 }
 
-/* Orders points by step time, then by memory. */
-static int by_time(const void *a, const void *b)
+/* Copies the best variants of the fastest shapes. `from` is in order. */
+static enum status keep_best(const struct search_state *state, const struct candidate *from, size_t n,
+	struct search_result *out, struct error *e)
 {
-	const struct search_point *x = a, *y = b;
-	if (x->step_s < y->step_s || x->step_s > y->step_s)
-		return x->step_s < y->step_s ? -1 : 1;
-	return (x->memory_B > y->memory_B) - (x->memory_B < y->memory_B);
+	const size_t wanted = state->o->best ? state->o->best : SEARCH_BEST, shown = n < wanted ? n : wanted;
+	if (!(out->best = calloc(shown + 1, sizeof *out->best)))
+		return error_nomem(e, "plans");
+	for (size_t i = 0; i < n && out->n_best < shown; i++)
+		if (!is_shown(&from[i], from))
+			out->best[out->n_best++] = from[i].plan;
+	return ST_OK;
 }
 
-/* Keeps those that no other beats in both, fastest first, up to SEARCH_FRONT times the best step. */
-static void keep_front(const struct search_state *state, struct search_result *out)
+/* Copies those that no other beats in both time and memory, up to SEARCH_FRONT times the best step. */
+static enum status keep_front(const struct search_state *state, const struct candidate *from, size_t n,
+	struct search_result *out, struct error *e)
 {
-	size_t kept = 0;
-	uint64_t below_B = UINT64_MAX;
-	qsort(out->front.at, out->front.n, sizeof *out->front.at, by_time);
-	for (size_t i = 0; i < out->front.n; i++) {
-		const struct search_point *p = &out->front.at[i];
-		if (p->memory_B > state->usable.device.mem_B || p->memory_B >= below_B ||
-			p->step_s > SEARCH_FRONT * out->best[0].full.time.step_s)
+	uint64_t below_B = state->usable.device.mem_B + 1;
+	for (size_t i = 0; i < n; i++) {
+		const struct result *full = &from[i].plan.full;
+		if (full->memory.total_B >= below_B || full->time.step_s > SEARCH_FRONT * from[0].plan.full.time.step_s)
 			continue;
-		below_B = p->memory_B;
-		out->front.at[kept++] = *p;
+		below_B = full->memory.total_B;
+		if (!vec_push(&out->front, ((struct search_point){full->time.step_s, below_B, from[i].plan.config})))
+			return error_nomem(e, "plans");
 	}
-	out->front.n = kept;
+	return ST_OK;
 }
 
-/* The evaluator's front and the best plans, predicted in full, are the candidates: the evaluator is a little off. */
-static enum status fill_front(struct search_state *state, struct search_result *out, struct error *e)
+static enum status fill_plans(struct search_state *state, struct search_result *out, struct error *e)
 {
-	enum status st = ST_OK;
-	if (state->o->best_alone || state->n_top == 0)
-		return ST_OK;
-	struct search_plan *p = &out->start; /* taken again before the start is filled */
+	const bool front = !state->o->best_alone && state->n_top > 0;
+	const size_t most = state->n_top + (front ? state->front.n : 0);
+	struct candidate *c = calloc(most + 1, sizeof *c);
+	enum status st = c ? ST_OK : error_nomem(e, "plans");
+	size_t n = 0;
 	for (size_t i = 0; i < state->n_top && !st; i++)
-		st = add_candidate(&out->best[i].config, &out->best[i].full, out, e);
-	for (size_t i = 0; i < state->front.n && !st; i++) {
-		if (is_among_best(state, &state->front.at[i]))
-			continue;
-		if (!(st = configs_of(state, &state->front.at[i], &p->config, &p->config, e)) &&
-			!(st = fold_result(&p->config, state->m, &p->full, e)))
-			st = add_candidate(&p->config, &p->full, out, e);
-	}
+		st = predict_point(state, &state->top[i], &c[n++], e);
+	for (size_t i = 0; front && i < state->front.n && !st; i++)
+		if (!is_among_best(state, &state->front.at[i]))
+			st = predict_point(state, &state->front.at[i], &c[n++], e);
+	if (!st && n > 1)
+		qsort_r(c, n, sizeof *c, by_full, &state->usable.device.mem_B);
 	if (!st)
-		keep_front(state, out);
+		st = keep_best(state, c, n, out, e);
+	if (!st && front)
+		st = keep_front(state, c, n, out, e);
+	free(c);
 	return st;
 }
 
@@ -162,8 +168,8 @@ enum status search_select(struct search_state *state, const struct config *start
 	struct error *e)
 {
 	const long long ranks = state->space.ranks;
-	enum status st = predict_best(state, out, e);
-	if (st || (st = fill_front(state, out, e)) || (state->n_top == 0 && (st = find_smallest(state, out, e))) ||
+	enum status st = fill_plans(state, out, e);
+	if (st || (state->n_top == 0 && (st = find_smallest(state, out, e))) ||
 		(st = predict_start(state, start, out, e)) || state->space.shapes.n > 0)
 		return st;
 	return error_set(e, ST_INPUT, "no plan is legal on %lld rank%s%s%s", ranks, ranks == 1 ? "" : "s",

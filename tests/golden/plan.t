@@ -51,8 +51,8 @@ Keys that --set gives are held. A part of a node:
     place,plan,parallel.strategy,parallel.shard,parallel.tensor,parallel.sequence_parallel,parallel.tensor_overlap,parallel.pipeline,ranks,step_time_s
     1,dp 2 ddp mb 8 bucket 25,ddp,2,1,false,false,1,2,0.000651
     2,dp 2 ddp mb 8 full 1 bucket 25,ddp,2,1,false,false,1,2,0.0007
-    3,dp 2 ddp mb 8 full bucket 25,ddp,2,1,false,false,1,2,0.000749
-    4,tp 2 dp 1 mb 16,ddp,1,2,false,false,1,2,0.000749
+    3,tp 2 dp 1 mb 16,ddp,1,2,false,false,1,2,0.000749
+    4,dp 2 ddp mb 8 full bucket 25,ddp,2,1,false,false,1,2,0.000749
     5,tp 2 dp 1 mb 16 full 1,ddp,1,2,false,false,1,2,0.000805
     6,tp 2 dp 1 mb 16 full,ddp,1,2,false,false,1,2,0.000861
     7,tp 2 sp dp 1 mb 16,ddp,1,2,true,false,1,2,0.000861
@@ -191,3 +191,9 @@ What is wrong with it:
     $ stepsim plan $ROOT/configs/ddp-tiny.yaml --json - --write - 2>&1
     stepsim: --json - and --write - cannot both be standard output
     [2]
+
+The list takes what fits from the Pareto front: a plan that does not is listed only where nothing else is left. One line is the
+config's own.
+
+    $ stepsim plan --model llama3-405b --system dgx-h100 --gpus 1024 --set parallel.context=1 --set parallel.pipeline=1 -q | grep -c 'too much'
+    1
