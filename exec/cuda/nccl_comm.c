@@ -266,14 +266,21 @@ enum status nccl_comm_world(const unsigned char id[NCCL_ID_B], int64_t ranks, in
 	return st;
 }
 
-/* The parent is busy until the child is made, and the child may go on after it. */
+/* A split of a non-blocking communicator answers "success" (NCCL 2.18 to 2.29) while the child is still being made, and
+ * writes the child's address at the end. The parent's state alone tells when that is. */
 static enum status split(struct nccl_comm *parent, int colour, int key, bool pair, ncclComm_t *child, struct error *e)
 {
 	ncclConfig_t config = config_of(true, pair);
+	enum status st;
 	*child = NULL;
-	enum status st = BEGUN(ncclCommSplit(parent->comm, colour, key, child, &config), parent->comm,
-		parent->timeout_s, e);
-	return !st && *child ? settle(*child, parent->timeout_s, e) : st;
+	if ((st = BEGUN(ncclCommSplit(parent->comm, colour, key, child, &config), parent->comm, parent->timeout_s,
+		     e)) ||
+		(st = settle(parent->comm, parent->timeout_s, e)))
+		return st;
+	if (!*child)
+		return colour == NCCL_SPLIT_NOCOLOR ? ST_OK
+		                                    : error_set(e, ST_RUN, "ncclCommSplit made no communicator");
+	return settle(*child, parent->timeout_s, e);
 }
 
 enum status nccl_comm_split(const struct comm *world, int32_t colour, int32_t key, bool pair, struct comm *out,
@@ -294,7 +301,7 @@ enum status nccl_comm_split(const struct comm *world, int32_t colour, int32_t ke
 	if (st) {
 		char what[48];
 		snprintf(what, sizeof what, "set-up of group %d", colour);
-		give_up(parent, what, &why, e);
+		give_up(parent, what, &why, e); /* from here on nobody writes the child's address */
 		if (c->comm)
 			ncclCommAbort(c->comm);
 		c->comm = NULL;

@@ -492,6 +492,25 @@ static void try_nonblocking(ncclComm_t comm, struct rig *rig)
 	cudaStreamSynchronize(rig->stream);
 }
 
+/* A split answers before it is done: until then the parent takes no other, and there is no child. */
+static void try_nonblocking_split(ncclComm_t comm)
+{
+	const struct timespec nap = {0, 1000000};
+	ncclComm_t child = NULL, second = NULL;
+	ncclResult_t state = ncclSuccess;
+	expect(ncclCommSplit(comm, 0, 0, &child, NULL), ncclSuccess, "a split");
+	expect(child ? ncclInternalError : ncclSuccess, ncclSuccess, "a child before its time");
+	expect(ncclCommSplit(comm, 0, 0, &second, NULL), ncclInvalidArgument, "a split in between");
+	expect(ncclCommGetAsyncError(comm, &state), ncclSuccess, "polling");
+	expect(state, ncclInProgress, "the parent after a split");
+	while (ncclCommGetAsyncError(comm, &state) == ncclSuccess && state == ncclInProgress)
+		nanosleep(&nap, NULL);
+	expect(state, ncclSuccess, "a split's end");
+	expect(child ? ncclSuccess : ncclInternalError, ncclSuccess, "a split's child");
+	if (child)
+		expect(ncclCommDestroy(child), ncclSuccess, "the end of a child");
+}
+
 static void try_raw(const struct session_info *info, struct rig *rig)
 {
 	for (int blocking = 0; blocking < 2; blocking++) {
@@ -511,8 +530,10 @@ static void try_raw(const struct session_info *info, struct rig *rig)
 		expect(state, ncclSuccess, "set-up");
 		if (blocking)
 			try_blocking(comm, info, rig);
-		else
+		else {
 			try_nonblocking(comm, rig);
+			try_nonblocking_split(comm);
+		}
 		expect(ncclCommDestroy(comm), ncclSuccess, "the end");
 	}
 }

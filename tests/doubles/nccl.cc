@@ -3,9 +3,10 @@
  * ncclCommInitRankConfig takes MPI_COMM_WORLD where its size is asked for, and no MPI at all for one rank. What the
  * real library does in the background takes threads of its own here as well, and a non-blocking communicator puts a
  * call on its stream only when ncclCommGetAsyncError is asked the second time, so that who does not wait for that is
- * found out. At the stream's head a call posts MPI_I*, and is polled. An estimate on a non-blocking communicator
- * launches the call, as in the real one. Calls under way hold the thread blocks that their communicators may take; more
- * than a GPU has SMs break a communicator.
+ * found out. So does its split, which answers "success" at once and writes the child's address when it is done. At the
+ * stream's head a call posts MPI_I*, and is polled. An estimate on a non-blocking communicator launches the call, as in
+ * the real one. Calls under way hold the thread blocks that their communicators may take; more than a GPU has SMs break
+ * a communicator.
  *
  * Faults (double.h): "register" refuses buffers to be registered, "nccl:N" gives an asynchronous error at the Nth call,
  * "hang:N" lets it never end, "die:N" ends the process by SIGKILL.
@@ -196,7 +197,8 @@ void meet(state_ref s, who own)
 	s->result = ncclSuccess;
 }
 
-void part(state_ref parent, state_ref child, int color, int key)
+/* The child is there at the very end: where the parent is not blocking, not before its state was asked for twice. */
+void part(state_ref parent, state_ref child, int color, int key, ncclComm_t *where)
 {
 	MPI_Comm made = MPI_COMM_NULL;
 	if (parent->size > 1)
@@ -207,8 +209,15 @@ void part(state_ref parent, state_ref child, int color, int key)
 		MPI_Comm_rank(made, &child->rank);
 		child->mpi = made;
 	}
-	if (child)
+	while (!parent->blocking && parent->polls < 2 && !parent->aborted)
+		std::this_thread::sleep_for(std::chrono::microseconds(50));
+	std::lock_guard<std::mutex> hold(parent->mutex);
+	if (parent->aborted)
+		return;
+	if (child) {
 		child->result = ncclSuccess;
+		*where = new ncclComm{child};
+	}
 	parent->result = ncclSuccess;
 }
 
@@ -302,11 +311,11 @@ API ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t *
 			fprintf(stderr, "NCCL double: split: %s, at most %d blocks\n",
 				child->blocking ? "blocking" : "not blocking", child->blocks);
 		child->result = ncclInProgress;
-		*made = new ncclComm{child};
 	}
+	parent->polls = 0;
 	parent->result = ncclInProgress;
-	std::thread(part, parent, child, color, key).detach();
-	return parent->blocking ? wait_for(parent) : ncclInProgress;
+	std::thread(part, parent, child, color, key, made).detach();
+	return parent->blocking ? wait_for(parent) : ncclSuccess; /* as the real library, with the parent in progress */
 }
 
 API ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t *result)
@@ -317,7 +326,7 @@ API ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t *result)
 	decltype(s->held) due;
 	{
 		std::lock_guard<std::mutex> hold(s->mutex);
-		if (!s->held.empty() && ++s->polls > 1)
+		if (++s->polls > 1 && !s->held.empty())
 			due.swap(s->held);
 	}
 	ncclResult_t code = ncclSuccess;
@@ -366,7 +375,10 @@ API ncclResult_t ncclCommAbort(ncclComm_t comm)
 {
 	if (!comm)
 		return ncclSuccess;
-	comm->s->aborted = true;
+	{
+		std::lock_guard<std::mutex> hold(comm->s->mutex); /* of a split that is ending */
+		comm->s->aborted = true;
+	}
 	delete comm;
 	return ncclSuccess;
 }

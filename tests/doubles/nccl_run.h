@@ -57,8 +57,8 @@ struct state {
 	std::string text; /* the last error's, under the mutex */
 	std::mutex mutex;
 	std::vector<std::pair<cudaStream_t, std::vector<std::shared_ptr<op>>>>
-		held; /* calls of a non-blocking communicator that are not on their streams yet */
-	int polls = 0;
+		held;              /* calls of a non-blocking communicator that are not on their streams yet */
+	std::atomic<int> polls{0}; /* since the last call or split */
 };
 typedef std::shared_ptr<state> state_ref;
 
