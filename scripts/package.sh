@@ -70,6 +70,11 @@ add_mpi() { # folder of the archive
 	cp "$share"/*.txt "$to/share/"
 	strip --strip-unneeded "$to/bin/orterun" "$to"/parts/*.so
 	add_libraries '' "$1/lib/stepsim" "$to/bin/orterun" "$to"/parts/*.so
+	# What the parts need, and nothing that another program of the machine could take in place of its own.
+	mkdir -p "$to/lib"
+	for part in "$1"/lib/stepsim/lib{mpi,open-,pmix,event,munge,hwloc,mca_common}*.so.*; do
+		[ ! -e "$part" ] || ln -s "../../lib/stepsim/$(basename "$part")" "$to/lib/"
+	done
 }
 
 make_gpu-bundle() {

@@ -6,5 +6,7 @@ if [ -e "$bundle/mpi/bin/mpirun" ]; then
 	export OPAL_PREFIX="$bundle/mpi" OPAL_BINDIR="$bundle/mpi/bin" OPAL_SYSCONFDIR="$bundle/mpi/etc"
 	export OPAL_LIBDIR="$bundle/lib/stepsim" OPAL_PKGLIBDIR="$bundle/mpi/parts"
 	export OPAL_DATADIR="$bundle/mpi/share" OPAL_PKGDATADIR="$bundle/mpi/share"
-	export PMIX_MCA_mca_base_component_path="$bundle/mpi/pmix" PMIX_INSTALL_PREFIX="$bundle/mpi"
+	# Parts of another version, as the machine's own PMIx may have them, do not load and are warned of.
+	export PMIX_PKGLIBDIR="$bundle/mpi/pmix" PMIX_SYSCONFDIR="$bundle/mpi/etc" PMIX_PREFIX="$bundle/mpi"
+	export LD_LIBRARY_PATH="$bundle/mpi/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" # the ranks load it through parts
 fi
