@@ -92,7 +92,7 @@ struct device_ops {
 	bool (*check)(void *ctx, int32_t buffer, uint64_t offset_B, uint64_t n, enum dtype d, const struct pattern *p,
 		uint64_t *at);
 	void (*clear)(void *ctx);          /* zeros everywhere; a GPU has random numbers where ops only read */
-	uint64_t (*overhead_B)(void *ctx); /* memory beside the two arenas */
+	uint64_t (*overhead_B)(void *ctx); /* memory beside the two arenas, the libraries' included on a GPU */
 	/* (optional) Once loaded: the memory in which collectives' buffers lie, for communicators that want to know it
 	 * before; *bytes 0 where there is none. Default: no such memory. */
 	void (*collective_memory)(void *ctx, void **at, uint64_t *bytes);

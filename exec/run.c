@@ -160,11 +160,14 @@ static enum status align(struct execution *x, bool failed, bool *stop, struct er
 	return st;
 }
 
-/* Step `i` of the timed ones, then of those stamped as well; the warm-up's are before 0. */
+/* Step `i` of the timed ones, then of those stamped as well; the warm-up's are before 0. The first stamped step after
+ * whole ones makes events, and a graph with them: the next one takes its record. */
 static enum status run_step(struct execution *x, int64_t i, struct error *e)
 {
-	const int64_t stamped = x->whole_s ? i - x->steps : i;
-	struct record *record = stamped >= 0 ? &x->records[stamped] : NULL;
+	const int64_t stamped = x->whole_s ? i - x->steps - 1 : i;
+	struct record *record = stamped >= 0                  ? &x->records[stamped]
+	                        : x->whole_s && stamped == -1 ? &x->records[0]
+	                                                      : NULL;
 	const int64_t begin_ns = stamp_now_ns();
 	enum status st = runner_step(&x->runner, record ? record->stamps : NULL, e);
 	if (record)
@@ -179,7 +182,7 @@ static enum status run_step(struct execution *x, int64_t i, struct error *e)
 /* A step in which a kernel fails goes on to its end with the collectives alone; after it all ranks stop. */
 static enum status run_steps(struct execution *x, struct error *e)
 {
-	int64_t warmup = x->p->config.run.warmup, all = warmup + x->steps * (x->whole_s ? 2 : 1);
+	int64_t warmup = x->p->config.run.warmup, all = warmup + (x->whole_s ? 2 * x->steps + 1 : x->steps);
 	enum status st = ST_OK;
 	struct cpu_steal others = {0};
 	runner_reset(&x->runner);
@@ -255,7 +258,7 @@ static void own_memory(const struct execution *x, struct result_memory *m)
 	m->optimizer_B = l->peak_component_B[COMP_OPTIMIZER];
 	m->activations_B = l->peak_component_B[COMP_ACTIVATIONS];
 	m->buffers_B = l->peak_component_B[COMP_BUFFERS];
-	/* The memory allocated beyond the peak: gaps of the plan, and the kernels' scratch. */
+	/* The memory taken beyond the peak: gaps of the plan, and what the device has beside its arenas. */
 	m->overhead_B = l->total_B - l->peak_B + x->runner.device.ops->overhead_B(x->runner.device.ctx);
 	m->total_B = l->peak_B + m->overhead_B;
 	m->capacity_B = x->capacity_B;
@@ -294,6 +297,18 @@ static struct breakdown middle_half(const struct measured *m, const double *cons
 	return sum;
 }
 
+/* Each timed step's time, in order: a slow first one is another matter than a slow last one. */
+static void tell_steps(const struct execution *x)
+{
+	char one[QUANTITY_MAX], all[16 * QUANTITY_MAX] = "";
+	for (int64_t i = 0; i < x->steps && strlen(all) + 2 * QUANTITY_MAX < sizeof all; i++) {
+		strcat(all, i ? ", " : "");
+		strcat(all, quantity_format(one, x->whole_s[i], UNIT_SECOND));
+	}
+	if (!x->s->info.gpu_doubles)
+		log_detail("steps timed as wholes: %s", all);
+}
+
 /* The classes' sums are medians over the steps, each of the step's rank that is told of. */
 static void fill_time(const struct execution *x, const struct measured *m, const double *const *order, int64_t median,
 	double *column, struct result *out)
@@ -311,6 +326,7 @@ static void fill_time(const struct execution *x, const struct measured *m, const
 	memcpy(column, m->step_s, n * sizeof *column);
 	out->steps = x->steps;
 	if (x->whole_s) {
+		tell_steps(x);
 		memcpy(column, x->whole_s, n * sizeof *column);
 		out->stamped_step_s = out->time.step_s;
 		breakdown_scale(&out->time, stats_median(column, n));

@@ -202,7 +202,18 @@ static void device_clear(void *ctx)
 	keep(d, &e);
 }
 
-static uint64_t device_overhead_B(void *ctx) { return ((struct cuda_device *)ctx)->scratch_B + sizeof(struct notes); }
+/* What is taken on the GPU beside the arena: CUDA's context, the libraries' workspaces, NCCL's buffers, our scratch.
+ * The driver counts a GPU's processes together, so where ranks share it our own allocations alone are known. */
+static uint64_t device_overhead_B(void *ctx)
+{
+	const struct cuda_device *d = ctx;
+	const uint64_t own_B = d->scratch_B + sizeof(struct notes), arena_B = d->job->layout->total_B;
+	size_t free_B = 0, total_B = 0;
+	if (d->options.share_gpu || cudaMemGetInfo(&free_B, &total_B) != cudaSuccess)
+		return own_B;
+	const uint64_t taken_B = total_B - free_B;
+	return taken_B > arena_B + own_B ? taken_B - arena_B : own_B;
+}
 
 static void device_collective_memory(void *ctx, void **at, uint64_t *bytes)
 {

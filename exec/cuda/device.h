@@ -113,7 +113,9 @@ enum status cuda_stamps_prepare(struct cuda_device *d, struct error *e);
 enum status cuda_stamps_anchor(struct cuda_device *d, int64_t *at_ns, struct error *e);
 enum status cuda_stamps_read(const struct cuda_device *d, int64_t anchor_ns, struct stamp *out, struct error *e);
 
-/* graph.c */
+/* graph.c. prepare: captures the step and brings it to the device, so that its first launch takes no longer than the
+ * others. Collective where the step has collectives; nothing may be under way. */
+enum status cuda_graph_prepare(struct cuda_device *d, const struct device_step *s, struct error *e);
 enum status cuda_graph_launch(struct cuda_device *d, const struct device_step *s, struct error *e);
 
 #endif

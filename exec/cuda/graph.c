@@ -44,13 +44,21 @@ static enum status capture(struct cuda_device *d, const struct device_step *s, c
 	return st;
 }
 
-enum status cuda_graph_launch(struct cuda_device *d, const struct device_step *s, struct error *e)
+enum status cuda_graph_prepare(struct cuda_device *d, const struct device_step *s, struct error *e)
 {
 	cudaGraphExec_t *graph = &d->graph[s->stamps != NULL];
 	enum status st = ST_OK;
-	if (!*graph && (st = capture(d, s, graph, e)))
+	if (*graph)
+		return ST_OK;
+	if ((st = capture(d, s, graph, e)))
 		return error_context(e, "capturing the step as a graph");
-	if ((st = CUDA_CHECK(cudaGraphLaunch(*graph, d->lane[LANE_COMPUTE].stream), e)))
+	return CUDA_CHECK(cudaGraphUpload(*graph, d->lane[LANE_COMPUTE].stream), e);
+}
+
+enum status cuda_graph_launch(struct cuda_device *d, const struct device_step *s, struct error *e)
+{
+	enum status st = cuda_graph_prepare(d, s, e);
+	if (st || (st = CUDA_CHECK(cudaGraphLaunch(d->graph[s->stamps != NULL], d->lane[LANE_COMPUTE].stream), e)))
 		return st;
 	d->in_graph = true;
 	d->issued = (uint32_t)d->job->role->ops.n;

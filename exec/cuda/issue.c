@@ -260,6 +260,9 @@ enum status cuda_device_step(struct cuda_device *d, const struct device_step *s,
 		st = error_set(e, wait.status, "%s", wait.text);
 	if (!st && s->stamps)
 		st = cuda_stamps_read(d, anchor_ns, s->stamps, e);
+	/* Captured here, in the warm-up, and not in the next step, whose time may count. */
+	if (!st && d->options.graph && d->warm && !s->collectives_only && !s->hooks)
+		st = cuda_graph_prepare(d, s, e);
 	return st ? st : read_flag(d, e);
 }
 

@@ -224,6 +224,7 @@ enum status nvml_sampler_open(const char *pci, struct gpu_sampler **out, struct 
 	pthread_mutex_init(&s->mutex, NULL);
 	pthread_cond_init(&s->wake, &attributes);
 	pthread_condattr_destroy(&attributes);
+	sample(s); /* dropped: the driver takes longer for the first answers, and holds up launches meanwhile */
 	*out = s;
 	return ST_OK;
 }

@@ -5,10 +5,12 @@
 
 #define TRIES 4 /* of tying the two clocks together: the shortest is the best */
 
-/* An op that follows another on its lane at once begins when that one ends. */
+/* An op of the compute lane that waits for no other lane begins when the one before ends. The other lanes stand empty
+ * until the host comes to their next op: there the end of the one before says nothing. */
 static bool needs_begin(const struct cuda_device *d, uint32_t i)
 {
-	return !op_on_host(&d->job->role->ops.at[i]) && (d->before[i] == 0 || d->job->role->ops.at[i].n_dep > 0);
+	const struct op *op = &d->job->role->ops.at[i];
+	return !op_on_host(op) && (op->lane != LANE_COMPUTE || d->before[i] == 0 || op->n_dep > 0);
 }
 
 enum status cuda_stamps_prepare(struct cuda_device *d, struct error *e)

@@ -17,9 +17,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 
 #include "base/array.h"
 #include "base/log.h"
+#include "exec/cuda/device.h"
 #include "exec/cuda/kernels.h"
 #include "exec/cuda/backend.h"
 #include "exec/host/device.h"
@@ -92,10 +94,15 @@ static enum status copy_on_queue(const struct comm_call *c, uint64_t part_B, str
 	return ST_OK;
 }
 
+static int64_t late_ns; /* that the host loses at each collective */
+
 static enum status start_on_device(void *ctx, const struct comm_call *c, struct error *e)
 {
 	const uint64_t part = c->elements / 2;
+	const struct timespec late = {0, late_ns};
 	(void)ctx;
+	if (late_ns > 0)
+		nanosleep(&late, NULL);
 	if (starts_left > 0 && --starts_left == 0)
 		return error_set(e, ST_RUN, "the link is cut");
 	if (c->coll == COLL_SENDRECV)
@@ -176,7 +183,7 @@ static enum status open_program(struct side *s, const struct variant *v, struct 
 	return layout_plan(&s->program->roles[0], &s->layout, e);
 }
 
-static bool open_side(struct side *s, const struct variant *v, bool on_device, bool graph)
+static bool open_side_as(struct side *s, const struct variant *v, bool on_device, bool graph, bool shared)
 {
 	memset(s, 0, sizeof *s);
 	error = (struct error){ST_OK, ""};
@@ -197,12 +204,17 @@ static bool open_side(struct side *s, const struct variant *v, bool on_device, b
 	for (size_t i = 0; i < r->ops.n; i++)
 		if (r->ops.at[i].kind == OP_COLLECTIVE)
 			s->job.comm[r->ops.at[i].lane][r->ops.at[i].group] = two_alike(on_device);
-	const struct cuda_options o = {.device = 0, .graph = graph};
+	const struct cuda_options o = {.device = 0, .graph = graph, .share_gpu = shared};
 	st = on_device ? stepsim_cuda_backend.device_create(&o, &s->device, &error)
 	               : host_device_create(&s->device, &error);
 	if (!st)
 		st = s->device.ops->load(s->device.ctx, &s->job, &error);
 	return done_well(st, v->name);
+}
+
+static bool open_side(struct side *s, const struct variant *v, bool on_device, bool graph)
+{
+	return open_side_as(s, v, on_device, graph, false);
 }
 
 static void close_side(struct side *s)
@@ -476,6 +488,21 @@ static void test_narrow(void)
 			run_narrow(&narrow[i], &wide, graph);
 }
 
+/* The second step's launch is as short as the third's. */
+static void test_graph_is_ready(void)
+{
+	struct side x = {0};
+	float loss = 0.0f;
+	if (open_side(&x, &variants[0], true, true)) {
+		const struct cuda_device *d = x.device.ctx;
+		reset(&x);
+		CU_ASSERT(d->graph[0] == NULL);
+		done_well(step(&x, NULL, &loss), "the first step");
+		CU_ASSERT(d->graph[0] != NULL && d->graph[1] == NULL);
+	}
+	close_side(&x);
+}
+
 /* ---- stamps ---- */
 
 static void check_stamps(const struct side *s, const struct stamp *t, int64_t from_ns, int64_t to_ns)
@@ -510,6 +537,55 @@ static void test_stamps(void)
 				check_stamps(&x, t, from_ns, stamp_now_ns());
 			}
 			free(t);
+		}
+		close_side(&x);
+	}
+}
+
+/* While the host is late, the copy lane stands empty: a copy's time begins when the copy does. */
+static void test_late_copies(void)
+{
+	struct side x = {0};
+	float loss = 0.0f;
+	int copies = 0;
+	if (open_side(&x, &variants[8], true, false)) {
+		struct stamp *t = calloc(x.job.role->ops.n, sizeof *t);
+		const struct stamp *before = NULL;
+		CU_ASSERT_FATAL(t != NULL);
+		reset(&x);
+		late_ns = 2000000;
+		done_well(step(&x, t, &loss), "late copies");
+		late_ns = 0;
+		for (size_t i = 0; i < x.job.role->ops.n; i++) {
+			if (x.job.role->ops.at[i].kind != OP_COPY)
+				continue;
+			CU_ASSERT(!before || t[i].begin_ns > before->end_ns);
+			before = &t[i];
+			copies++;
+		}
+		CU_ASSERT(copies == 4);
+		free(t);
+	}
+	close_side(&x);
+}
+
+/* ---- memory ---- */
+
+/* What anybody takes of the GPU beside the arena counts, unless other ranks are on it, too. */
+static void test_overhead(void)
+{
+	const struct variant *v = &variants[0];
+	for (int shared = 0; shared < 2; shared++) {
+		struct side x = {0};
+		void *more = NULL;
+		const uint64_t more_B = (uint64_t)64 << 20;
+		if (open_side_as(&x, v, true, false, shared)) {
+			const uint64_t own_B = x.device.ops->overhead_B(x.device.ctx);
+			CU_ASSERT(own_B > 0);
+			CU_ASSERT_FATAL(cudaMalloc(&more, more_B) == cudaSuccess);
+			const uint64_t grown_B = x.device.ops->overhead_B(x.device.ctx) - own_B;
+			CU_ASSERT(shared ? grown_B == 0 : grown_B >= more_B && grown_B < 2 * more_B);
+			cudaFree(more);
 		}
 		close_side(&x);
 	}
@@ -658,8 +734,10 @@ static void test_chosen(void) { run_variant(&variants[chosen], false); }
 int main(int argc, char **argv)
 {
 	static const struct unit_test all[] = {{"strategies", test_strategies}, {"graphs", test_graphs},
-		{"narrow", test_narrow}, {"stamps", test_stamps}, {"hooks", test_hooks}, {"bad id", test_bad_id},
-		{"link cut", test_link_cut}, {"orders", test_orders}, {"missing wait", test_missing_wait}};
+		{"narrow", test_narrow}, {"a graph is ready", test_graph_is_ready}, {"stamps", test_stamps},
+		{"late copies", test_late_copies}, {"overhead", test_overhead}, {"hooks", test_hooks},
+		{"bad id", test_bad_id}, {"link cut", test_link_cut}, {"orders", test_orders},
+		{"missing wait", test_missing_wait}};
 	static const struct unit_test one[] = {{"variant", test_chosen}};
 	struct cuda_facts facts;
 	stepsim_cuda_backend.facts(&facts);
