@@ -2,18 +2,20 @@
 """Compares a training step on one device: PyTorch (eager, torch.compile), stepsim executed, stepsim predicted.
 
     python3 scripts/compare_pytorch.py configs/gpt2-124m-gpu.yaml [--set KEY=VALUE ...]
-            [--steps 20] [--warmup 5] [--json FILE]
+            [--steps 10] [--warmup 3] [--json FILE]
     python3 scripts/compare_pytorch.py CONFIG --check-params
 
 --check-params compares stepsim's count of parameters with the one that PyTorch would have; it needs no PyTorch.
 
 The model is stepsim's program: pre-norm blocks, one fused QKV and one fused gate-up product, SDPA, tied or untied head,
 cross-entropy in fp32, AdamW. Weights are held in param_dtype and computed with in train.dtype (autocast where they
-differ), micro-batch after micro-batch. It runs on one rank. Exit codes: 0 done; 1 no PyTorch, no device, a failed run,
-or parameter counts that differ; 2 a wrong config.
+differ), micro-batch after micro-batch. It runs on one rank. Standard error says what is under way. FILE has each row as
+soon as it is there, so that a compile which does not end takes none with it. Exit codes: 0 done; 1 no PyTorch, no
+device, a failed run, or parameter counts that differ; 2 a wrong config.
 """
 
 import argparse
+import contextlib
 import json
 import math
 import os
@@ -22,6 +24,7 @@ import subprocess
 import sys
 import time
 
+BEGUN_S = time.monotonic()
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 STEPSIM = os.environ.get("STEPSIM", os.path.join(ROOT, "build/release/stepsim"))
 
@@ -218,7 +221,10 @@ def time_steps(torch, c, device, compiled, warmup, steps):
     m, t = c["model"], c["train"]
     kinds = {"fp32": torch.float32, "tf32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
     torch.backends.cuda.matmul.allow_tf32 = t["dtype"] == "tf32"
-    model = build(torch, m).to(device)
+    # On the device at once (PyTorch 2.0): a core takes half a minute for the random numbers of a billion parameters.
+    with torch.device(device) if hasattr(torch.device, "__enter__") else contextlib.nullcontext():
+        model = build(torch, m)
+    model = model.to(device)
     count = sum(p.numel() for p in model.parameters())
     if count != parameters(m):
         stop(f"the PyTorch model has {count} parameters, stepsim's has {parameters(m)}")
@@ -259,6 +265,16 @@ def time_steps(torch, c, device, compiled, warmup, steps):
     return [a.elapsed_time(b) / 1e3 for a, b in zip(marks, marks[1:])]
 
 
+def say(text):
+    print(f"compare_pytorch: {time.monotonic() - BEGUN_S:.0f} s: {text}", file=sys.stderr, flush=True)
+
+
+def save(rows, tokens, out):
+    if out:
+        with open(out, "w") as f:
+            json.dump({"tokens_per_step": tokens, "results": rows}, f, indent=2)
+
+
 def report(rows, tokens, out):
     print(f"{'':22} {'step, ms':>10} {'min':>10} {'max':>10} {'tokens/s':>12} {'of eager':>9}")
     eager = next((r.get("step_time_s") for r in rows if r["what"] == "PyTorch eager"), None)
@@ -270,9 +286,7 @@ def report(rows, tokens, out):
         r["tokens_per_s"] = tokens / s
         low, high = (f"{r[k] * 1e3:10.3f}" if r.get(k) else " " * 10 for k in ("step_time_min_s", "step_time_max_s"))
         print(f"{r['what']:22} {s * 1e3:10.3f} {low} {high} {tokens / s:12.0f} {f'{s / eager:9.3f}' if eager else ''}")
-    if out:
-        with open(out, "w") as f:
-            json.dump({"tokens_per_step": tokens, "results": rows}, f, indent=2)
+    save(rows, tokens, out)
 
 
 def main():
@@ -281,8 +295,8 @@ def main():
     a.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="as stepsim's")
     a.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
     a.add_argument("--dtype", help="in place of the config's train.dtype")
-    a.add_argument("--steps", type=int, default=20)
-    a.add_argument("--warmup", type=int, default=5)
+    a.add_argument("--steps", type=int, default=10)
+    a.add_argument("--warmup", type=int, default=3)
     a.add_argument("--json", metavar="FILE")
     a.add_argument("--no-compile", action="store_true", help="eager alone")
     a.add_argument(
@@ -310,40 +324,36 @@ def main():
         stop("PyTorch sees no GPU (--device cpu --dtype fp32 for a tiny config)")
     # Before PyTorch takes memory there: stepsim executes on no GPU that another process uses.
     here = [f"run.backend={'cuda' if o.device == 'cuda' else 'host'}", f"run.steps={o.steps}", f"run.warmup={o.warmup}"]
+    say("stepsim executes")
     ran = stepsim([o.config, *sets(pairs), *sets(here)])
     measured = ran["measurement"]
     if not measured or measured.get("double"):
         stop("stepsim executed nothing that could be compared")
-    rows = []
-    for what, compiled in (("PyTorch eager", False), ("PyTorch compiled", True)):
-        if compiled and o.no_compile:
-            continue
-        try:
-            times = time_steps(torch, c, o.device, compiled, o.warmup, o.steps)
-        except Exception as e:
-            # The compiler has errors of its own, and needs one for C: the other rows stand without it.
-            why = f"{type(e).__name__}: {(str(e).splitlines() or [''])[0]}"
-            if not compiled:
-                stop(f"{what}: {why}")
-            rows.append({"what": what, "error": why, "version": torch.__version__})
-            continue
-        rows.append(
-            {
-                "what": what,
-                "step_time_s": statistics.median(times),
-                "step_time_min_s": min(times),
-                "step_time_max_s": max(times),
-                "version": torch.__version__,
-            }
-        )
-    rows.append(
+    tokens = c["train"]["global_batch"] * c["model"]["seq_len"]
+    own = [
         {
             "what": "stepsim executed",
             **{k: measured.get(k) for k in ("step_time_s", "step_time_min_s", "step_time_max_s")},
-        }
-    )
-    rows.append({"what": "stepsim predicted", "step_time_s": ran["prediction"]["step_time_s"]})
-    report(rows, c["train"]["global_batch"] * c["model"]["seq_len"], o.json)
+        },
+        {"what": "stepsim predicted", "step_time_s": ran["prediction"]["step_time_s"]},
+    ]
+    rows = []
+    for what, compiled in (("PyTorch eager", False), ("PyTorch compiled", True)):
+        save(rows + own, tokens, o.json)
+        if compiled and o.no_compile:
+            continue
+        say(what)
+        row = {"what": what, "version": torch.__version__}
+        try:
+            times = time_steps(torch, c, o.device, compiled, o.warmup, o.steps)
+            row.update(step_time_s=statistics.median(times), step_time_min_s=min(times), step_time_max_s=max(times))
+        except Exception as e:
+            # The compiler has errors of its own, and needs one for C: the other rows stand without it.
+            row["error"] = f"{type(e).__name__}: {(str(e).splitlines() or [''])[0]}"
+            if not compiled:
+                stop(f"{what}: {row['error']}")
+        rows.append(row)
+    report(rows + own, tokens, o.json)
 
 
 if __name__ == "__main__":

@@ -49,6 +49,9 @@ reason() { # log
 	} | head -1 | cut -c -160 | tr '|' '/'
 }
 
+# Words of exec/runner.c for what no GPU executes: such a config is no failure.
+not_on_gpus='executed on cores alone|predicted, not executed|GPUs execute fp32|GPUs are not slowed'
+
 # part NAME LIMIT_S COMMAND...: one row of the summary. A part that would pass the budget is skipped, or gets what is
 # left where that is worth something.
 part() {
@@ -66,6 +69,8 @@ part() {
 	code=$?
 	if [ $code -eq 0 ]; then
 		row "$name" passed $((SECONDS - begin)) ''
+	elif [ $code -eq 1 ] && tail -n 1 "$log" | grep -qE "^stepsim: .*($not_on_gpus)"; then
+		row "$name" skipped $((SECONDS - begin)) "$(reason "$log")"
 	elif [ $code -eq 124 ] && { [ "$limit" -lt "$asked" ] || [ "$patience" = none ]; }; then
 		row "$name" skipped $((SECONDS - begin)) "not done after $limit s"
 	elif [ $code -eq 124 ] || [ $code -eq 137 ]; then
@@ -198,10 +203,24 @@ ranked() {
 	"$kind" "$name" "$limit" ${launch[@]+"${launch[@]}"} "$@"
 }
 
+run_example() { # ranks, config, label, limit, then options; skipped where the config does not take so many ranks
+	local ranks=$1 config=$2 label=$3 limit=$4 name refusal
+	shift 4
+	name=$(basename "$config" .yaml)-np$ranks${label:+-$label}
+	refusal=$("$stepsim" predict "$config" --set cluster.system=dgx-h100 --set cluster.gpus_per_node="$ranks" \
+		--set cluster.nodes=1 -q "$@" 2>&1 >/dev/null) || {
+		skip "run: $name" "$(echo "$refusal" | tail -1 | cut -c -140)"
+		return
+	}
+	ranked part "run: $name" "$limit" "$ranks" "$stepsim" "$config" --set run.backend=cuda "$@" \
+		--json "$out/run-$name.json"
+}
+
 if $quick; then
 	ranked part 'ddp-tiny, bf16' 60 1 "$stepsim" configs/ddp-tiny.yaml \
 		--set run.backend=cuda --set train.dtype=bf16 --set run.steps=1 --set run.warmup=0 \
 		--json "$out/run-ddp-tiny-np1-bf16.json"
+	run_example 1 configs/t5-tiny.yaml '' 60
 	export STEPSIM_DOUBLE_GPUS=1
 	ranked part 'ddp-tiny, 2 ranks share a GPU' 60 2 "$stepsim" configs/ddp-tiny.yaml \
 		--set run.backend=cuda --set run.share_gpu=true --set run.steps=1 --set run.warmup=0 \
@@ -215,18 +234,6 @@ part 'calibrate, 1 GPU' 110 "$stepsim" calibrate --backend cuda
 mapfile -t examples < <(grep -L '^  system:' configs/*.yaml)
 graphs=(configs/ddp-tiny.yaml configs/gpt2-124m-gpu.yaml)
 $doubles && examples=(configs/*-tiny.yaml) graphs=(configs/ddp-tiny.yaml) # what a CPU can compute
-run_example() { # ranks, config, label, limit, then options; skipped where the config does not take so many ranks
-	local ranks=$1 config=$2 label=$3 limit=$4 name refusal
-	shift 4
-	name=$(basename "$config" .yaml)-np$ranks${label:+-$label}
-	refusal=$("$stepsim" predict "$config" --set cluster.system=dgx-h100 --set cluster.gpus_per_node="$ranks" \
-		--set cluster.nodes=1 -q "$@" 2>&1 >/dev/null) || {
-		skip "run: $name" "$(echo "$refusal" | tail -1 | cut -c -140)"
-		return
-	}
-	ranked part "run: $name" "$limit" "$ranks" "$stepsim" "$config" --set run.backend=cuda "$@" \
-		--json "$out/run-$name.json"
-}
 
 for config in "${examples[@]}"; do
 	run_example 1 "$config" bf16 45 --set train.dtype=bf16
