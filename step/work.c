@@ -106,6 +106,15 @@ static int64_t kernel_width(int64_t width)
 	return width;
 }
 
+/* Returns the bytes of flash attention's arguments if each head had keys and values of its own. A tile belongs to a
+ * head of queries: it loads keys and values, and the gradient's sums of them, as often as there are such heads. */
+static double flash_B(const struct op *op)
+{
+	struct op own = *op;
+	own.attn.kv_heads = own.attn.heads;
+	return op_read_B(&own) + op_write_B(&own);
+}
+
 static void gpu_flash_terms(const struct op *op, const struct work_device *device, double *term)
 {
 	double s = (double)op->attn.seq, pairs = op_pairs(op), own = is_grad(op) ? 3 : 1, values = is_grad(op) ? 2 : 1;
@@ -113,7 +122,7 @@ static void gpu_flash_terms(const struct op *op, const struct work_device *devic
 	term[0] = 1;
 	term[1] = 2 * (double)op->attn.batch * (double)op->attn.heads * pairs *
 	          (own * (double)kernel_width(op->attn.head_dim) + values * (double)kernel_width(op_value_dim(op)));
-	term[2] = op_read_B(op) + op_write_B(op);
+	term[2] = flash_B(op);
 }
 
 static void gpu_naive_terms(const struct op *op, const struct work_device *device, double *term)

@@ -25,8 +25,8 @@
  *         K, so that time ~ K + k0). Both are full_flop of tiles_of (step/tiles.h), the area with K = 1.
  *     attention.bf16.128, ...
  *         1, FLOP of its products over the (query, key) pairs left by OP_CAUSAL and half a diagonal tile
- *         (tiles.attention), bytes of its arguments. The name ends in the head dim that the kernel pads to (64, 128,
- *         256), and the FLOP count that padding too.
+ *         (tiles.attention), bytes of its arguments with keys and values for each head. The name ends in the head
+ *         dim that the kernel pads to (64, 128, 256), and the FLOP count that padding too.
  *     attn_scores.bf16, ...
  *         1, FLOP, elements of the scores
  *     ssm_scan.bf16, delta_scan.bf16, ...

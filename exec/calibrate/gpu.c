@@ -7,6 +7,7 @@
  * earlier copies left.
  */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,11 +30,13 @@
 #define FAILURES_MAX 3 /* one after the other: then it is no single shape that this GPU's libraries refuse */
 #define SMALL_B 1024.0 /* an op of less says nothing about a larger one's time */
 #define LAUNCHES 1000
+#define ISSUES 200 /* of an op of each kind */
+#define ISSUE_MOST_S 2e-5
 #define COPY_B ((uint64_t)64 << 20)
 #define COPY_DOUBLES_B ((uint64_t)1 << 20)
 #define COPIES 4
 
-static const double section_s[] = {14, 30, 12,
+static const double section_s[] = {18, 30, 13,
 	6}; /* memory's largest cases, which give its rate, come last: their section has time to spare */
 
 struct section {
@@ -144,7 +147,7 @@ static enum status time_others(struct probe *probe, double *op_s, struct error *
 /* load_s: what the device's own preparations took, before anything was timed. */
 static enum status time_case(struct session *s, struct calibration_case *c, int copies, double *load_s, struct error *e)
 {
-	struct probe probe = {.session = s, .graph = true};
+	struct probe probe = {.session = s, .graph = true, .span = true};
 	int32_t args[OP_MAX_ARGS];
 	c->op.lane = LANE_COMPUTE;
 	bool ok = probe_arguments(&probe, &c->op, c->absent, args);
@@ -287,24 +290,70 @@ static enum status time_cases(struct session *s, calibration_cases *cases, doubl
 
 /* ---- launches and copies ---- */
 
-/* Host time an op, the event of its stamp included, as a run issues it: a long row of ops that are over before the next
- * one is issued, from the first one's begin on the GPU to the last one's end. */
+/* Host time an op as a run issues it: a long row of ops that are over before the next one is issued, from the first
+ * one's begin on the GPU to the last one's end. An op that takes the GPU longer shows its time there. */
+static enum status time_issue(struct session *s, const struct op *op, unsigned absent, int copies, double *issue_s,
+	struct error *e)
+{
+	struct probe probe = {.session = s, .span = true};
+	int32_t args[OP_MAX_ARGS];
+	bool ok = probe_arguments(&probe, op, absent, args);
+	for (int i = 0; i < copies && ok; i++)
+		ok = probe_op(&probe, op, args);
+	enum status st = probe_load(&probe, 1, 1, ok, e);
+	if (!st)
+		st = fill_ids(&probe, op, args, e);
+	st = session_agree(s, st, e);
+	if (!st)
+		st = session_agree(s, time_others(&probe, issue_s, e), e);
+	probe_close(&probe);
+	return st;
+}
+
 static enum status time_launches(struct session *s, double *launch_s, struct error *e)
 {
-	struct probe probe = {.session = s};
 	const struct op op = {.kind = OP_ADD,
 		.lane = LANE_COMPUTE,
 		.dtype = DT_FP32,
 		.out_dtype = DT_FP32,
 		.matrix = {1, 8}};
-	int32_t args[OP_MAX_ARGS];
-	bool ok = probe_arguments(&probe, &op, 1u << 2, args);
-	for (int i = 0; i < LAUNCHES && ok; i++)
-		ok = probe_op(&probe, &op, args);
-	enum status st = probe_load(&probe, 1, 1, ok, e);
-	if (!st)
-		st = session_agree(s, time_others(&probe, launch_s, e), e);
-	probe_close(&probe);
+	return time_issue(s, &op, 1u << 2, LAUNCHES, launch_s, e);
+}
+
+/* Returns the smallest case of a kind that was timed, and never attention in fp32, which has kernels of its own; NULL:
+ * there is none. */
+static const struct calibration_case *smallest_of(const calibration_cases *cases, enum op_kind kind)
+{
+	const struct calibration_case *least = NULL;
+	for (size_t i = 0; i < cases->n; i++) {
+		const struct calibration_case *c = &cases->at[i];
+		if (c->op.kind == kind && c->time_s > 0 && !(is_flash(&c->op) && c->op.dtype == DT_FP32) &&
+			(!least || c->time_s < least->time_s))
+			least = c;
+	}
+	return least;
+}
+
+/* What the host takes to issue an op of each kind: a kind may have several kernels, and a library's call comes before
+ * some of them. Kinds whose smallest case keeps the GPU busy for longer are left out, as nothing is learnt of them.
+ * The slowest rank's. */
+static enum status time_issues(struct session *s, const calibration_cases *cases, struct profile *p, struct error *e)
+{
+	const int copies = s->info.gpu_doubles ? 1 : ISSUES;
+	enum status st = ST_OK;
+	for (int k = 0; k < OP_KIND_COUNT && !st; k++) {
+		const struct calibration_case *c = smallest_of(cases, (enum op_kind)k);
+		double issue_s = 0;
+		char name[PROFILE_NAME];
+		if (!c || c->time_s > ISSUE_MOST_S)
+			continue;
+		struct op op = c->op;
+		op.lane = LANE_COMPUTE;
+		if ((st = time_issue(s, &op, c->absent, copies, &issue_s, e)) || (st = session_max(s, &issue_s, 1, e)))
+			return error_context(e, "timing launches of %s", c->work.name);
+		snprintf(name, sizeof name, PROFILE_ISSUE "%s", op_kind_info((enum op_kind)k)->name);
+		st = p ? profile_set_value(p, name, issue_s, e) : ST_OK;
+	}
 	return st;
 }
 
@@ -369,5 +418,6 @@ enum status calibrate_gpu(struct session *s, calibration_cases *cases, struct pr
 	st = st ? st : session_agree(s, note_power_limit(s, p, e), e);
 	if (s->info.gpu_doubles) /* for which the large ones are too much */
 		calibration_small_first(cases);
-	return st ? st : session_agree(s, time_cases(s, cases, begin, end, e), e);
+	st = st ? st : session_agree(s, time_cases(s, cases, begin, end, e), e);
+	return st ? st : session_agree(s, time_issues(s, cases, p, e), e);
 }

@@ -9,8 +9,8 @@
 
 #define WIDEN 8 /* rows of the host's grid have hundreds of elements, those of models on GPUs thousands */
 
-/* Up to what no L2 cache holds. */
-static const double footprints_B[] = {1 << 20, 16 << 20, 128 << 20, 1 << 30};
+/* From what takes a kernel's least time, up to what no L2 cache holds. */
+static const double footprints_B[] = {64 << 10, 1 << 20, 16 << 20, 128 << 20, 1 << 30};
 
 /* In the order in which they are timed. What is needed most comes first where time is short. */
 enum section { SECTION_MEMORY, SECTION_GEMM, SECTION_ATTENTION, SECTION_OTHERS };
@@ -93,8 +93,8 @@ static const struct attention_shape {
 	int64_t b, heads, kv_heads, s;
 	bool causal;
 } bf16_attentions[] = {{1, 2, 2, 64, true}, {1, 8, 8, 256, true}, {2, 12, 12, 1024, true}, {1, 24, 6, 1024, false},
-	{1, 24, 6, 2048, true}, {2, 12, 3, 4096, false}, {1, 24, 6, 4096, true}, {1, 24, 6, 8192, true},
-	{1, 12, 3, 16384, true}},
+	{6, 14, 14, 1024, true}, {1, 24, 6, 2048, true}, {2, 12, 3, 4096, false}, {1, 24, 6, 4096, true},
+	{1, 24, 6, 8192, true}, {1, 12, 3, 16384, true}},
   other_attentions[] = {{1, 2, 2, 64, true}, {1, 8, 8, 256, true}, {1, 24, 6, 1024, false}, {1, 24, 6, 2048, true},
 	  {1, 24, 6, 4096, true}},
   naive_attentions[] = {{1, 2, 2, 64, true}, {1, 8, 8, 256, true}, {2, 12, 12, 512, true}, {1, 24, 6, 1024, true},
@@ -139,7 +139,9 @@ static bool add_naive(calibration_cases *out, const struct work_device *d, enum 
 static bool add_attention_curves(calibration_cases *out, const struct work_device *d, enum dtype dtype)
 {
 	for (size_t i = 0; i < COUNT(footprints_B); i++) {
-		const int64_t elements = (int64_t)(footprints_B[i] / dtype_bytes(dtype) / 2), s = i == 0 ? 208 : 1008;
+		const int64_t elements = (int64_t)(footprints_B[i] / dtype_bytes(dtype) / 2), s = i > 1    ? 1008
+		                                                                                  : i == 1 ? 208
+		                                                                                           : 112;
 		const struct attention_shape scores = {1, elements / (s * s) + 1, 1, s, true},
 					     rows = {1, 24, 6, elements / (36 * 128), false};
 		if (!add_attention(out, d, OP_ATTN_SOFTMAX, &scores, dtype, 128) ||

@@ -90,7 +90,10 @@ static enum status open_device(struct probe *probe, struct error *e)
 	const struct gpus *g = probe->session->gpus;
 	if (!g)
 		return host_device_create(&probe->device, e);
-	const struct cuda_options options = {.device = g->device, .graph = probe->graph, .share_gpu = g->shared};
+	const struct cuda_options options = {.device = g->device,
+		.graph = probe->graph,
+		.share_gpu = g->shared,
+		.span = probe->span};
 	return g->backend->device_create(&options, &probe->device, e);
 }
 

@@ -14,6 +14,7 @@ struct probe {
 	struct session *session;
 	bool graph; /* GPUs: the step is captured at its second run and replayed, so that no op waits for the host's
 	               launching */
+	bool span;  /* GPUs: only the first op's begin and the last one's end are stamped; no event lies between them */
 	bool alone; /* other ranks of the host sleep meanwhile: this one need not make room for them while it waits */
 	struct role role;
 	struct layout layout;

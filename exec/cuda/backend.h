@@ -63,6 +63,7 @@ struct cuda_options {
 	int device; /* CUDA's number of it */
 	bool graph; /* capture the step once and replay it (train.cuda_graph) */
 	bool share_gpu;
+	bool span; /* stamps tell the first op's begin and the last one's end alone: events between them cost time */
 };
 
 /* NCCL's id of a communicator, made by one rank and carried to the others by MPI. */

@@ -10,7 +10,14 @@
 static bool needs_begin(const struct cuda_device *d, uint32_t i)
 {
 	const struct op *op = &d->job->role->ops.at[i];
+	if (d->options.span)
+		return i == 0;
 	return !op_on_host(op) && (op->lane != LANE_COMPUTE || d->before[i] == 0 || op->n_dep > 0);
+}
+
+static bool needs_end(const struct cuda_device *d, uint32_t i)
+{
+	return !d->options.span || i + 1 == d->job->role->ops.n;
 }
 
 enum status cuda_stamps_prepare(struct cuda_device *d, struct error *e)
@@ -30,7 +37,7 @@ enum status cuda_stamps_prepare(struct cuda_device *d, struct error *e)
 	for (uint32_t i = 0; i < n && !st; i++) {
 		if (op_on_host(&d->job->role->ops.at[i]))
 			continue;
-		if (!d->end[i])
+		if (!d->end[i] && needs_end(d, i))
 			st = CUDA_CHECK(cudaEventCreate(&d->end[i]), e);
 		if (!st && !d->begin[i] && needs_begin(d, i))
 			st = CUDA_CHECK(cudaEventCreate(&d->begin[i]), e);
@@ -77,9 +84,9 @@ enum status cuda_stamps_read(const struct cuda_device *d, int64_t anchor_ns, str
 			continue;
 		if (d->begin[i])
 			st = time_of(d, d->begin[i], anchor_ns, &out[i].begin_ns, e);
-		else
+		else if (d->before[i])
 			out[i].begin_ns = out[d->before[i] - 1].end_ns;
-		if (!st)
+		if (!st && d->end[i])
 			st = time_of(d, d->end[i], anchor_ns, &out[i].end_ns, e);
 	}
 	return st;

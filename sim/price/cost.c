@@ -13,6 +13,14 @@ double cost_issue_s(const struct program *p, const struct rates *r)
 	return p->config.stack.op_s > 0 ? p->config.stack.op_s * r->launch_factor : r->launch_s;
 }
 
+/* Returns the host's time to issue a computing op. A stack's own time is of any op. */
+static double op_issue_s(const struct program *p, const struct op *op, const struct rates *r)
+{
+	const double measured_s = r->issue_s[op->kind];
+	return measured_s > 0 && !(p->config.stack.op_s > 0) && !p->config.train.cuda_graph ? measured_s
+	                                                                                    : cost_issue_s(p, r);
+}
+
 /* ---- compute ---- */
 
 static double bytes_of(const struct op *op) { return op_read_B(op) + op_write_B(op); }
@@ -207,7 +215,7 @@ static enum status cost_compute(const struct program *p, const struct op *op, co
 	if (loop > 1)
 		one.gemm.groups = 1;
 	if (!r->is_host)
-		out->issue_s = cost_issue_s(p, r) * (1 + more_copies(p, op)) +
+		out->issue_s = op_issue_s(p, op, r) * (1 + more_copies(p, op)) +
 		               (loop > 1 ? 0 : more_experts_s(p, op, r)) + biases_s(p, op, r) + dtensors_s(p, op, r);
 	if (!price_by_profile(&one, r, out))
 		price_by_roofline(p, &one, r, out);

@@ -1,6 +1,7 @@
 #include "sim/price/rates.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 static double factor(double x) { return x > 0 ? x : 1; }
@@ -51,6 +52,16 @@ static double copy_Bps(const struct machine *m, const char *measured)
 	return rate > 0 ? rate : m->parameters->cost.usual_pcie_Bps;
 }
 
+/* A kind may have several kernels, and a library's call comes before some of them. */
+static void set_issues(const struct machine *m, double launch_factor, struct rates *r)
+{
+	for (int k = 0; k < OP_KIND_COUNT && m->profile && !m->device.is_host; k++) {
+		char name[PROFILE_NAME];
+		snprintf(name, sizeof name, PROFILE_ISSUE "%s", op_kind_info((enum op_kind)k)->name);
+		r->issue_s[k] = value_of(m, name, 0) * launch_factor;
+	}
+}
+
 static void set_device(const struct machine *m, const struct what_if *w, struct rates *r)
 {
 	const struct device_spec *d = &m->device;
@@ -69,6 +80,7 @@ static void set_device(const struct machine *m, const struct what_if *w, struct 
 	r->vector_flop_per_s = d->vector_flop_per_s * factor(w->compute);
 	r->memory_Bps = d->mem_Bps * factor(w->memory) * d->mem_share;
 	r->launch_s = d->launch_s * factor(w->launch);
+	set_issues(m, factor(w->launch), r);
 	r->copy_Bps[0] = copy_Bps(m, PROFILE_COPY_H2D_BPS);
 	r->copy_Bps[1] = copy_Bps(m, PROFILE_COPY_D2H_BPS);
 	r->cores = m->profile && m->profile->key.cores_per_rank > 0 ? (double)m->profile->key.cores_per_rank : 1;

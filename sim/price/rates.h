@@ -52,8 +52,9 @@ struct rates {
 		double slowdown;   /* burst clock over the sustained one, at least 1 */
 	} power_cap[DT_COUNT];     /* by operands, of a profile's products */
 	double launch_s;           /* the host's time for one launch; on a host device for one call */
-	double copy_Bps[2];        /* between host and device, pinned: to the device, to the host */
-	double cores;              /* of a host device */
+	double issue_s[OP_KIND_COUNT]; /* the host's time for one op of a kind, of a GPU's profile; 0: as launch_s */
+	double copy_Bps[2];            /* between host and device, pinned: to the device, to the host */
+	double cores;                  /* of a host device */
 	double overlap_compute, overlap_comm; /* rates of a product and a collective that run together, relative to
 	                                         alone; 0: not measured */
 	struct overlap_between {

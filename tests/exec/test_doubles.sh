@@ -147,10 +147,10 @@ calibrates() {
 }
 calibrates 1
 calibrates 2
-# Plans that take long to build do not keep attention from being timed: 36 cases, of two plans each.
+# Plans that take long to build do not keep attention from being timed: 40 cases, of two plans each.
 STEPSIM_DOUBLE_FAULT=plan_ms:60,attention_idle calibrates 1
 verdict 'every attention is timed, however long plans take' \
-	"$(grep -q 'GPU section 3: 36 of 36 cases' "$log" || grep 'GPU section 3' "$log")"
+	"$(grep -q 'GPU section 3: 40 of 40 cases' "$log" || grep 'GPU section 3' "$log")"
 STEPSIM_DOUBLE_FAULT=launch:7100 calibrates 1
 [ "$(grep -c '^stepsim: warning: calibration leaves out one op: timing .* was not launched' "$log")" -eq 1 ] ||
 	verdict 'a case that fails is left out, and told' 'no line'

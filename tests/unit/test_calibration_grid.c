@@ -230,7 +230,7 @@ static void test_gpu_attention_order(void)
 		if (op->dtype == DT_BF16 && (op->kind == OP_ATTENTION || op->kind == OP_ATTENTION_GRAD) && n++ == 0)
 			first = i;
 	}
-	CU_ASSERT_EQUAL_FATAL(n, 36);
+	CU_ASSERT_EQUAL_FATAL(n, 40);
 	for (size_t i = 0; i < 4; i++)
 		CU_ASSERT_EQUAL(cases.at[first + i].op.attn.seq, 2048);
 	CU_ASSERT_EQUAL(cases.at[first + 4].op.attn.seq, 16384);
