@@ -309,7 +309,7 @@ static void tell_steps(const struct execution *x)
 		log_detail("steps timed as wholes: %s", all);
 }
 
-/* The classes' sums are medians over the steps, each of the step's rank that is told of. */
+/* The classes' sums are medians over the steps, each of the step's rank that is told of, without the events' time. */
 static void fill_time(const struct execution *x, const struct measured *m, const double *const *order, int64_t median,
 	double *column, struct result *out)
 {
@@ -328,8 +328,10 @@ static void fill_time(const struct execution *x, const struct measured *m, const
 	if (x->whole_s) {
 		tell_steps(x);
 		memcpy(column, x->whole_s, n * sizeof *column);
+		const double whole_s = stats_median(column, n);
 		out->stamped_step_s = out->time.step_s;
-		breakdown_scale(&out->time, stats_median(column, n));
+		breakdown_less_events(&out->time, out->stamped_step_s - whole_s);
+		breakdown_scale(&out->time, whole_s);
 	}
 	out->step_min_s = stats_min(column, n);
 	out->step_max_s = stats_max(column, n);

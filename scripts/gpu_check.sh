@@ -230,10 +230,11 @@ fi
 
 part 'calibrate, 1 GPU' 110 "$stepsim" calibrate --backend cuda
 
-# Those that name no other system.
+# Those that name no other system: the others are predicted alone.
 mapfile -t examples < <(grep -L '^  system:' configs/*.yaml)
+mapfile -t tiny < <(grep -L '^  system:' configs/*-tiny.yaml)
 graphs=(configs/ddp-tiny.yaml configs/gpt2-124m-gpu.yaml)
-$doubles && examples=(configs/*-tiny.yaml) graphs=(configs/ddp-tiny.yaml) # what a CPU can compute
+$doubles && examples=("${tiny[@]}") graphs=(configs/ddp-tiny.yaml) # what a CPU can compute
 
 for config in "${examples[@]}"; do
 	run_example 1 "$config" bf16 45 --set train.dtype=bf16
@@ -274,9 +275,11 @@ for config in "${graphs[@]}"; do
 	run_example 1 "$config" bf16-graph 45 --set train.dtype=bf16 --set train.cuda_graph=true
 done
 for ranks in 2 4; do
-	for config in configs/*-tiny.yaml; do
+	for config in "${tiny[@]}"; do
 		run_example $ranks "$config" share 40 --set run.share_gpu=true --set run.steps=1 --set run.warmup=0
 	done
+	run_example $ranks configs/ddp-tiny.yaml share-pipeline 40 --set run.share_gpu=true --set run.steps=1 \
+		--set run.warmup=0 --set parallel.pipeline=2
 done
 
 # ---- compute-sanitizer ----

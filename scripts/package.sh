@@ -70,9 +70,10 @@ add_mpi() { # folder of the archive
 	cp "$share"/*.txt "$to/share/"
 	strip --strip-unneeded "$to/bin/orterun" "$to"/parts/*.so
 	add_libraries '' "$1/lib/stepsim" "$to/bin/orterun" "$to"/parts/*.so
-	# What the parts need, and nothing that another program of the machine could take in place of its own.
+	# What parts and libraries need of each other: the machine may have none, or another version. A library that other
+	# programs of the machine need, as libstdc++, is not among them.
 	mkdir -p "$to/lib"
-	for part in "$1"/lib/stepsim/lib{mpi,open-,pmix,event,munge,hwloc,mca_common}*.so.*; do
+	for part in "$1"/lib/stepsim/lib{mpi,open-,pmix,event,munge,hwloc,udev,mca_common,gfortran,quadmath}*.so.*; do
 		[ ! -e "$part" ] || ln -s "../../lib/stepsim/$(basename "$part")" "$to/lib/"
 	done
 }

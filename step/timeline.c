@@ -1,6 +1,7 @@
 #include "step/timeline.h"
 
 #include <assert.h>
+#include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -331,6 +332,15 @@ void breakdown_scale(struct breakdown *b, double step_s)
 	for (size_t i = 0; i < PARTS; i++)
 		*part[i] *= factor;
 	b->step_s = step_s;
+}
+
+void breakdown_less_events(struct breakdown *b, double more_s)
+{
+	int64_t ops = 0;
+	for (int c = 0; c < CLASS_ALL_REDUCE; c++)
+		ops += b->class_n[c];
+	for (int c = 0; c < CLASS_ALL_REDUCE && ops > 0 && more_s > 0; c++)
+		b->class_s[c] = fmax(0, b->class_s[c] - more_s * (double)b->class_n[c] / (double)ops);
 }
 
 void breakdown_add(struct breakdown *b, const struct breakdown *more)

@@ -63,6 +63,9 @@ enum status timeline_breakdown_shared(const struct timeline *t, uint32_t actor, 
 	struct breakdown *out, struct error *e);
 /* Makes the step last step_s, and its parts in proportion. The ops' own durations stay. */
 void breakdown_scale(struct breakdown *b, double step_s);
+/* Takes more_s, which events around the ops made the step longer by, off the durations of the compute lane's ops: each
+ * loses the same, down to 0 for a class. Does nothing where more_s is negative, as noise has it. */
+void breakdown_less_events(struct breakdown *b, double more_s);
 /* Adds the step and the parts of another one to `b`, from 0 on. The ops' own durations stay. */
 void breakdown_add(struct breakdown *b, const struct breakdown *more);
 

@@ -219,6 +219,26 @@ static void test_scale(void)
 	same(b.overlap, 1 - 3.5 / 4);
 }
 
+/* 30 us of events on 3 products and 2 norms: 6 us an op, and no class below nothing. */
+static void test_less_events(void)
+{
+	struct breakdown b = {.step_s = 1}, kept;
+	b.class_s[CLASS_GEMM] = 100e-6;
+	b.class_n[CLASS_GEMM] = 3;
+	b.class_s[CLASS_NORM] = 5e-6;
+	b.class_n[CLASS_NORM] = 2;
+	b.class_s[CLASS_COPY] = 50e-6;
+	b.class_n[CLASS_COPY] = 4;
+	kept = b;
+	breakdown_less_events(&b, -1e-6);
+	CU_ASSERT(memcmp(&b, &kept, sizeof b) == 0);
+	breakdown_less_events(&b, 30e-6);
+	same(b.class_s[CLASS_GEMM], 82e-6);
+	same(b.class_s[CLASS_NORM], 0);
+	same(b.class_s[CLASS_COPY], 50e-6);
+	same(b.step_s, 1);
+}
+
 static void test_no_communication(void)
 {
 	struct span s[] = {COMPUTE_SPAN(0, 5, 5), COMPUTE_SPAN(1, 5, 9)};
@@ -366,6 +386,6 @@ static void test_free(void)
 
 UNIT_MAIN("timeline", {"the partition of a step", test_partition}, {"precedence", test_precedence},
 	{"bubbles", test_bubble}, {"ranks that share cores", test_shared_cores}, {"scaled", test_scale},
-	{"no communication", test_no_communication}, {"the check", test_check},
+	{"less events", test_less_events}, {"no communication", test_no_communication}, {"the check", test_check},
 	{"random spans against counting picoseconds", test_against_counting}, {"the last of a role", test_last_of_role},
 	{"free", test_free})
