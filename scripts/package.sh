@@ -73,7 +73,8 @@ add_mpi() { # folder of the archive
 	# What parts and libraries need of each other: the machine may have none, or another version. A library that other
 	# programs of the machine need, as libstdc++, is not among them.
 	mkdir -p "$to/lib"
-	for part in "$1"/lib/stepsim/lib{mpi,open-,pmix,event,munge,hwloc,udev,mca_common,gfortran,quadmath}*.so.*; do
+	for part in "$1"/lib/stepsim/lib{mpi,open-,pmix,event,munge,hwloc,udev,mca_}*.so.* \
+		"$1"/lib/stepsim/lib{gfortran,quadmath}.so.*; do
 		[ ! -e "$part" ] || ln -s "../../lib/stepsim/$(basename "$part")" "$to/lib/"
 	done
 }

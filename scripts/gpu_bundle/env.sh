@@ -8,5 +8,6 @@ if [ -e "$bundle/mpi/bin/mpirun" ]; then
 	export OPAL_DATADIR="$bundle/mpi/share" OPAL_PKGDATADIR="$bundle/mpi/share"
 	# Parts of another version, as the machine's own PMIx may have them, do not load and are warned of.
 	export PMIX_PKGLIBDIR="$bundle/mpi/pmix" PMIX_SYSCONFDIR="$bundle/mpi/etc" PMIX_PREFIX="$bundle/mpi"
-	export LD_LIBRARY_PATH="$bundle/mpi/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" # ranks and tests load it through parts
+	# Ranks and tests load these through parts and libraries.
+	export LD_LIBRARY_PATH="$bundle/mpi/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
 fi
