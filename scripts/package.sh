@@ -70,8 +70,8 @@ add_mpi() { # folder of the archive
 	cp "$share"/*.txt "$to/share/"
 	strip --strip-unneeded "$to/bin/orterun" "$to"/parts/*.so
 	add_libraries '' "$1/lib/stepsim" "$to/bin/orterun" "$to"/parts/*.so
-	# What parts and libraries need of each other: the machine may have none, or another version. A library that other
-	# programs of the machine need, as libstdc++, is not among them.
+	# What parts and libraries need of each other: the machine may have none, or another version. A library that
+	# other programs of the machine need, as libstdc++, is not among them.
 	mkdir -p "$to/lib"
 	for part in "$1"/lib/stepsim/lib{mpi,open-,pmix,event,munge,hwloc,udev,mca_}*.so.* \
 		"$1"/lib/stepsim/lib{gfortran,quadmath}.so.*; do
