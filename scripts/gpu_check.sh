@@ -184,8 +184,10 @@ for folder in sys.path: print(*glob.glob(folder + "/nvidia/*/lib"), sep="\n")' 2
 fi
 kernels=(memory elementwise act norm embed loss softmax optimizer attention context moe gemm micro device)
 $quick && kernels=(memory loss)
+kernel_s=60
+$doubles && kernel_s=200 # cores compute a step many times
 for kernel in "${kernels[@]}"; do
-	part "kernels: $kernel" 60 "$plugins/tests/gpu/test_cuda_$kernel"
+	part "kernels: $kernel" $kernel_s "$plugins/tests/gpu/test_cuda_$kernel"
 done
 
 # ---- calibration, then the example configs ----
