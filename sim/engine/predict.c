@@ -8,6 +8,7 @@
 #include "sim/engine/tile_overlap.h"
 #include "sim/engine/engine.h"
 #include "sim/engine/stragglers.h"
+#include "sim/price/power.h"
 #include "sim/price/price.h"
 #include "sim/engine/summary.h"
 
@@ -406,6 +407,8 @@ static enum status price_and_simulate(const struct program *p, const struct rate
 	struct timeline *timeline, double *host_s, struct error *e)
 {
 	enum status st = price_further(p, rates, prices, e);
+	if (!st)
+		power_hold(p, rates, prices);
 	for (size_t r = 0; r < p->n_roles && !st; r++)
 		st = check_range(&p->roles[r], prices, r, e);
 	if (!st)

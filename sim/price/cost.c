@@ -88,6 +88,21 @@ static const uint8_t *term_bounds(const struct op *op, bool gpu)
 	return op_is_flash(op) ? flash_terms : naive_terms;
 }
 
+/* Fills what the power limit's clock depends on. `fit_s`: the profile's time, memory's rate aside. */
+static void note_power(const struct op *op, const struct rates *r, double fit_s, struct op_cost *out)
+{
+	if (!(r->power_limit_W > 0))
+		return;
+	const struct power_cap *cap = &r->power_cap[op->dtype];
+	if (cap->J_per_flop > 0 && (op_is_product(op) || op_is_conv(op) || op_is_flash(op))) {
+		out->clocked_s = fit_s;
+		out->spare_s = out->alone_s - fit_s;
+		out->matrix_J = op_flop(op) * cap->J_per_flop;
+	} else {
+		out->byte_J = bytes_of(op) * r->parameters->gpu.byte_energy;
+	}
+}
+
 static bool price_by_profile(const struct op *op, const struct rates *r, struct op_cost *out)
 {
 	struct work w;
@@ -99,16 +114,11 @@ static bool price_by_profile(const struct op *op, const struct rates *r, struct 
 	out->alone_s = t.time_s;
 	out->bound = t.bound;
 	out->rel_sigma = t.rel_sigma;
-	if (op_is_product(op) || op_is_conv(op)) {
-		const double longer = rates_capped(&r->power_cap[op->dtype], op_flop(op), t.time_s);
-		out->alone_s *= longer;
-		out->capped = longer > 1 ? 1 / longer : 0;
-	}
 	if (w.form == FORM_FIT && !r->is_host && memory_s(op, r) > out->alone_s) {
 		out->alone_s = memory_s(op, r);
 		out->bound = BOUND_MEMORY;
-		out->capped = 0;
 	}
+	note_power(op, r, t.time_s, out);
 	bound_by_launch(out);
 	return true;
 }
@@ -221,6 +231,9 @@ static enum status cost_compute(const struct program *p, const struct op *op, co
 		price_by_roofline(p, &one, r, out);
 	out->issue_s *= loop;
 	out->alone_s *= loop;
+	out->clocked_s *= loop;
+	out->spare_s *= loop;
+	out->matrix_J *= loop;
 	out->holds = loop > 1 && (op->flags & OP_TRANS_B); /* forward: rows times a weight's transpose */
 	if (counts_rows(p, op, r)) {                       /* the ranks tell one another their counts */
 		out->holds = true;
@@ -236,6 +249,7 @@ static enum status cost_compute(const struct program *p, const struct op *op, co
 	out->use.demand[RES_COMPUTE] = 1;
 	cost_use_memory(bytes_of(op), r, out);
 	add_units(p, op, r, out, e);
+	out->burst_s = out->alone_s;
 	return ST_OK;
 }
 

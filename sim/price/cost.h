@@ -20,15 +20,19 @@ struct op_cost {
 	                     catalogue's */
 	bool holds;       /* the host thread issues nothing more until it has ended */
 	double capped;    /* where a power limit holds the op down: its clock over the burst clock; else 0 */
-	bool guessed;     /* priced from peak rates, as the profile has no entry for it */
+	/* of a profile of GPUs, for the clock that its power limit allows (sim/price/power.h) */
+	double burst_s;            /* alone_s at the burst clock */
+	double clocked_s, spare_s; /* its part that the clock stretches, and how much of that memory hides */
+	double matrix_J, byte_J;   /* at the sustained clock, beyond idle: of arithmetic; else of traffic */
+	bool guessed;              /* priced from peak rates, as the profile has no entry for it */
 	struct activity use;
 };
 
 /* Fills the cost of an op. It depends on the op's kind, formats, flags, group, lane and dimensions, and on whether it
  * is of a bucket, an adapter, images, frozen weights or dropout; not on its phase, layer or micro-batch.
  *
- *   with a profile   its fits and curves (step/work.h), on a GPU at least bytes over memory bandwidth; products at the
- *                    clock that the power limit allows (rates_capped); its launch on the host thread
+ *   with a profile   its fits and curves (step/work.h), on a GPU at least bytes over memory bandwidth; at the
+ *                    burst clock (sim/price/power.h has the limit); its launch on the host thread
  *   without          the roofline of the shares that the device reaches of its datasheet rates; a launch on the host
  *                    thread for each kernel
  *   host optimizer   bytes over the rate that the host's cores are known to reach (GPU machines, LANE_HOST)

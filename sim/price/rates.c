@@ -84,10 +84,10 @@ static void set_device(const struct machine *m, const struct what_if *w, struct 
 	r->copy_Bps[0] = copy_Bps(m, PROFILE_COPY_H2D_BPS);
 	r->copy_Bps[1] = copy_Bps(m, PROFILE_COPY_D2H_BPS);
 	r->cores = m->profile && m->profile->key.cores_per_rank > 0 ? (double)m->profile->key.cores_per_rank : 1;
-	if (m->profile)
-		rates_power_caps(m->profile, r->power_cap);
+	if (m->profile && !d->is_host)
+		rates_power(m->profile, r);
 	for (int t = 0; t < DT_COUNT; t++)
-		r->power_cap[t].flop_per_s *= factor(w->compute);
+		r->power_cap[t].J_per_flop /= factor(w->compute);
 	r->overlap_compute = value_of(m, PROFILE_COMPUTE_RATE, 0);
 	r->overlap_comm = value_of(m, PROFILE_COMM_RATE, 0);
 	r->between = (struct overlap_between){value_of(m, PROFILE_BETWEEN_TURN_S, -1),

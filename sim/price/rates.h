@@ -48,10 +48,11 @@ struct rates {
 	double narrow_share[2]; /* of that of fa4: with narrow heads; 1 where the GPU's own is not known */
 	double vector_flop_per_s, memory_Bps; /* memory_Bps: as streaming kernels reach it */
 	struct power_cap {
-		double flop_per_s; /* sustained by the slowest product that the power limit held down; 0: none was */
-		double slowdown;   /* burst clock over the sustained one, at least 1 */
-	} power_cap[DT_COUNT];     /* by operands, of a profile's products */
-	double launch_s;           /* the host's time for one launch; on a host device for one call */
+		double J_per_flop;          /* beyond idle, of products that the power limit held down; 0: none was */
+		double clock;               /* their clock over the burst clock */
+	} power_cap[DT_COUNT];              /* by operands, of a profile's products */
+	double power_limit_W, power_idle_W; /* of the board; limit 0: the profile does not say both */
+	double launch_s;                    /* the host's time for one launch; on a host device for one call */
 	double issue_s[OP_KIND_COUNT]; /* the host's time for one op of a kind, of a GPU's profile; 0: as launch_s */
 	double copy_Bps[2];            /* between host and device, pinned: to the device, to the host */
 	double cores;                  /* of a host device */
@@ -109,12 +110,8 @@ bool rates_fit(const struct rates *r, const struct work *w, const uint8_t bound_
 	struct measured_time *out);
 bool rates_curve(const struct rates *r, const struct work *w, double bytes, struct measured_time *out);
 
-/* Fills the power limits that a profile's products met. */
-void rates_power_caps(const struct profile *p, struct power_cap out[DT_COUNT]);
-/* Returns how many times as long as at the burst clock a product of `flop` takes, which takes burst_s there: power
- * follows FLOP/s. A product no faster than the slowest one that met the limit stays below it. A faster one is held to
- * that rate, but never below the sustained clock, at which those that met it were timed. */
-double rates_capped(const struct power_cap *cap, double flop, double burst_s);
+/* Fills power_cap and the board's power of a profile. */
+void rates_power(const struct profile *p, struct rates *out);
 
 /* The time of a collective over `size` ranks by the measured curve of the nearest group size k, and what it takes with
  * no bytes (sim/price/collective.h). */

@@ -29,32 +29,50 @@ bool rates_fit(const struct rates *r, const struct work *w, const uint8_t bound_
 	return true;
 }
 
-void rates_power_caps(const struct profile *p, struct power_cap out[DT_COUNT])
+static enum dtype format_of(const struct profile_products *x)
 {
-	const double burst_Hz = profile_burst_Hz(p);
-	double clock_Hz[DT_COUNT] = {0};
+	const char *dtype = strrchr(x->name, '.');
+	int t = 0;
+	while (t < DT_COUNT && (!dtype || strcmp(dtype + 1, dtype_name((enum dtype)t)) != 0))
+		t++;
+	return (enum dtype)t;
+}
+
+static double least_W(const struct profile *p)
+{
+	double least = INFINITY;
+	for (size_t k = 0; k < p->n_products; k++)
+		for (size_t i = 0; i < p->products[k].n; i++)
+			if (p->products[k].power_W[i] > 0)
+				least = fmin(least, p->products[k].power_W[i]);
+	return least;
+}
+
+void rates_power(const struct profile *p, struct rates *out)
+{
+	const double burst_Hz = profile_burst_Hz(p), limit_W = profile_get_value(p, PROFILE_POWER_LIMIT_W, 0),
+		     idle_W = least_W(p);
+	double flop_per_s[DT_COUNT] = {0}, clock_Hz[DT_COUNT] = {0};
 	int64_t n[DT_COUNT] = {0};
-	memset(out, 0, DT_COUNT * sizeof *out);
+	if (!(limit_W > idle_W))
+		return;
+	out->power_limit_W = limit_W;
+	out->power_idle_W = idle_W;
 	for (size_t k = 0; k < p->n_products; k++) {
 		const struct profile_products *x = &p->products[k];
-		const char *dtype = strrchr(x->name, '.');
-		int t = 0;
-		while (t < DT_COUNT && (!dtype || strcmp(dtype + 1, dtype_name((enum dtype)t)) != 0))
-			t++;
+		const int t = format_of(x);
 		for (size_t i = 0; i < x->n && t < DT_COUNT; i++) {
 			if (!(x->heat_s[i] > 0) || !(x->capped[i] > 0))
 				continue;
-			const double rate = x->flop[i] / x->time_s[i];
-			out[t].flop_per_s = n[t] ? fmin(out[t].flop_per_s, rate) : rate;
+			n[t]++;
+			flop_per_s[t] += x->flop[i] / x->time_s[i];
 			clock_Hz[t] += x->clock_Hz[i];
-			out[t].slowdown = burst_Hz * (double)++n[t] / clock_Hz[t];
 		}
 	}
-}
-
-double rates_capped(const struct power_cap *cap, double flop, double burst_s)
-{
-	return cap->flop_per_s > 0 ? fmax(1, fmin(flop / burst_s / cap->flop_per_s, cap->slowdown)) : 1;
+	for (int t = 0; t < DT_COUNT; t++)
+		if (n[t])
+			out->power_cap[t] = (struct power_cap){(limit_W - idle_W) * (double)n[t] / flop_per_s[t],
+				clock_Hz[t] / (double)n[t] / burst_Hz};
 }
 
 /* An op moves its bytes faster than memory in cache, and at memory's rate out of cache. A time well above that shows

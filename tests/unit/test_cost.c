@@ -562,49 +562,55 @@ static void test_missing_entry(void)
 	CU_ASSERT(cost(&m, gemm(DT_FP32, 1000, 1000, 1000)).guessed);
 }
 
-/* Products that were heated ran at 75 % of the clock of a burst, at 300 and 400 TFLOP/s: a fit of the burst clock is
- * slowed to the sustained clock from 400 TFLOP/s on, below 300 not at all, and held to 300 TFLOP/s between. fp32 met no
- * limit; and nothing is slowed where no clock is known. */
-static void test_power_cap(void)
+/* Products ran at 75 % of the burst clock and 400 TFLOP/s on a board of 700 W, 100 W at rest: a FLOP costs 1.5 pJ.
+ * Products and attention take it, other ops pay for bytes. fp32 met no limit. Without a limit or power nothing is said.
+ */
+static void test_power(void)
 {
 	mesh(1, 1);
 	host();
 	struct machine m = gpu();
 	strcpy(profile->key.backend, "cuda");
 	profile->key.ranks_per_host = 8;
-	const double tflop = 1e12, coef[] = {0, 1 / 533e12, 0, 0, 0}, mid[] = {0, 1 / 350e12, 0, 0, 0},
-		     slow[] = {0, 1 / 250e12, 0, 0, 0};
+	const double tflop = 1e12, coef[] = {0, 1 / 500e12, 0, 0, 0}, x[] = {1e6, 1e9}, y[] = {1e-12, 1e-12};
 	CU_ASSERT_EQUAL_FATAL(profile_set_value(profile, "sms", 100, NULL), ST_OK);
-	CU_ASSERT_EQUAL_FATAL(profile_set_value(profile, "mem_Bps", 1e15, NULL), ST_OK);
+	CU_ASSERT_EQUAL_FATAL(profile_set_value(profile, "mem_Bps", 1e12, NULL), ST_OK);
 	CU_ASSERT_EQUAL_FATAL(profile_set_fit(profile, "gemm.nn.bf16", coef, 5, 0, NULL), ST_OK);
-	CU_ASSERT_EQUAL_FATAL(profile_set_fit(profile, "gemm.nt.bf16", mid, 5, 0, NULL), ST_OK);
-	CU_ASSERT_EQUAL_FATAL(profile_set_fit(profile, "gemm.tn.bf16", slow, 5, 0, NULL), ST_OK);
 	CU_ASSERT_EQUAL_FATAL(profile_set_fit(profile, "gemm.nn.fp32", coef, 5, 0, NULL), ST_OK);
-	machine_attach_profile(&m, profile);
-	struct op nn = gemm(DT_BF16, 8192, 8192, 8192), nt = nn, tn = nn, fp32 = gemm(DT_FP32, 8192, 8192, 8192);
-	nt.flags |= OP_TRANS_B;
-	tn.flags |= OP_TRANS_A;
-	const double nn_s = cost(&m, nn).alone_s, nt_s = cost(&m, nt).alone_s, tn_s = cost(&m, tn).alone_s,
-		     fp32_s = cost(&m, fp32).alone_s;
-	CU_ASSERT_EQUAL(cost(&m, nn).capped, 0);
-
+	CU_ASSERT_EQUAL_FATAL(profile_set_curve(profile, "add", x, y, 2, NULL), ST_OK);
 	const struct profile_products found = {.name = "gemm.nn.bf16",
 		.n = 4,
 		.flop = {tflop, tflop, tflop, tflop},
-		.time_s = {1 / 300.0, 1 / 400.0, 1 / 100.0, 1 / 50.0},
-		.clock_Hz = {1.5e9, 1.5e9, 2e9, 1e9}, /* 1 GHz, but not for power */
-		.power_W = {700, 700, 0, 400},
+		.time_s = {1 / 300.0, 1 / 500.0, 1 / 100.0, 1 / 50.0},
+		.clock_Hz = {1.4e9, 1.6e9, 2e9, 1e9}, /* 1 GHz, but not for power */
+		.power_W = {700, 700, 100, 400},
 		.heat_s = {0.15, 0.15, 0, 0.15},
 		.capped = {1, 0.5, 0, 0}};
 	CU_ASSERT_EQUAL_FATAL(profile_set_products(profile, &found, NULL), ST_OK);
-	CU_ASSERT_EQUAL(profile_burst_Hz(profile), 2e9);
-	NEAR(cost(&m, nn).alone_s, nn_s * 4 / 3);
-	NEAR(cost(&m, nn).capped, 0.75);
-	NEAR(cost(&m, nt).alone_s, op_flop(&nt) / 300e12);
-	NEAR(cost(&m, nt).capped, nt_s / (op_flop(&nt) / 300e12));
-	NEAR(cost(&m, tn).alone_s, tn_s);
-	CU_ASSERT_EQUAL(cost(&m, tn).capped, 0);
-	NEAR(cost(&m, fp32).alone_s, fp32_s);
+	machine_attach_profile(&m, profile);
+	const struct op large = gemm(DT_BF16, 8192, 8192, 8192), thin = gemm(DT_BF16, 8192, 8192, 64),
+			fp32 = gemm(DT_FP32, 8192, 8192, 8192),
+			add = {.kind = OP_ADD, .dtype = DT_BF16, .out_dtype = DT_BF16, .matrix = {1000, 1000}};
+	CU_ASSERT_EQUAL(cost(&m, large).matrix_J, 0);
+	CU_ASSERT_EQUAL_FATAL(profile_set_value(profile, PROFILE_POWER_LIMIT_W, 700, NULL), ST_OK);
+	const struct rates r = rates_of(&m);
+	NEAR(r.power_cap[DT_BF16].J_per_flop, 1.5e-12);
+	NEAR(r.power_cap[DT_BF16].clock, 0.75);
+	CU_ASSERT_EQUAL(r.power_cap[DT_FP32].J_per_flop, 0);
+	struct op_cost c = cost(&m, large);
+	NEAR(c.matrix_J, 1.5e-12 * op_flop(&large));
+	NEAR(c.clocked_s, c.alone_s);
+	CU_ASSERT_EQUAL(c.spare_s, 0);
+	CU_ASSERT_EQUAL(c.byte_J, 0);
+	c = cost(&m, thin); /* memory takes longer, and hides some of a slower clock */
+	CU_ASSERT_EQUAL(c.bound, BOUND_MEMORY);
+	NEAR(c.clocked_s + c.spare_s, c.alone_s);
+	CU_ASSERT(c.spare_s > 0 && c.clocked_s > 0);
+	c = cost(&m, fp32);
+	CU_ASSERT(c.matrix_J <= 0 && c.clocked_s <= 0);
+	c = cost(&m, add);
+	NEAR(c.byte_J, (op_read_B(&add) + op_write_B(&add)) * r.parameters->gpu.byte_energy);
+	CU_ASSERT_EQUAL(c.clocked_s, 0);
 }
 
 /* A GPU's profile: fit or memory, a curve of bytes, the launch, copies; 100 SMs whatever the catalogue says. */
@@ -677,4 +683,4 @@ UNIT_MAIN("cost", {"grouped products", test_grouped_products}, {"rows on their w
 	{"a format that the device does not support", test_unsupported_format}, {"copies", test_copies},
 	{"a profile's fit", test_fit}, {"a profile's curve", test_curve},
 	{"an entry that the profile lacks", test_missing_entry}, {"a GPU's profile", test_gpu_profile},
-	{"a GPU's power limit", test_power_cap})
+	{"what a GPU's ops draw", test_power})
