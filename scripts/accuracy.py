@@ -255,7 +255,8 @@ def write(steps, outside, sample, held_out, of_widths, collectives, known, check
 PAGE = """# Accuracy
 
 This page says how far predictions were from published measurements, and what to expect of your own.
-No GPU was at hand: all GPU runs below were made by others. `make validate` writes this page.
+GPU runs below were made by others, but for our own on one H200 (`h200`). `make validate` writes
+this page.
 
 Each source counts once, however many runs it has. All values in %%:
 
