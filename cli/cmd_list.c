@@ -179,19 +179,18 @@ static enum status add_parameter(struct table *t, const char *name, const struct
 				      source ? source->text : "-");
 }
 
-/* Adds what a family counts of an operator: [operand, fp32] without autocast, then under it. */
+/* Adds what a family counts of an operator in one of its mappings: without autocast, then under it. */
 static enum status add_operator(struct table *t, const char *name, const struct ynode *file, enum operator_kind k,
-	struct error *e)
+	const char *mapping, const char *meaning, struct error *e)
 {
-	const struct ynode *entry = ynode_get(ynode_get(file, "operators"), operator_name(k)),
+	const struct ynode *entry = ynode_get(ynode_get(file, mapping), operator_name(k)),
 			   *value = ynode_get(entry, "value"), *source = ynode_get(entry, "source");
 	if (!value)
 		return ST_OK;
 	char text[64] = "";
 	for (size_t i = 0, n = 0; i < value->n && n < sizeof text; i++)
 		n += (size_t)snprintf(text + n, sizeof text - n, "%s%.8s", i ? " " : "", value->child[i]->text);
-	return table_row(t, e, "%s|operators.%s|%s|%s|%s", name, operator_name(k), text,
-		"accesses of an element, in the operands' format and in fp32; the same under autocast",
+	return table_row(t, e, "%s|%s.%s|%s|%s|%s", name, mapping, operator_name(k), text, meaning,
 		source ? source->text : "-");
 }
 
@@ -234,7 +233,12 @@ static enum status add_parameters_of(struct table *t, const char *folder, const 
 		st = add_parameter(t, name, ydoc_root(doc), "memory", stack_memories[i].name, stack_memories[i].meaning,
 			e);
 	for (int k = OPERATOR_NONE + 1; k < OPERATOR_COUNT && !st; k++)
-		st = add_operator(t, name, ydoc_root(doc), (enum operator_kind)k, e);
+		st = add_operator(t, name, ydoc_root(doc), (enum operator_kind)k, "operators",
+			"accesses of an element, in the operands' format and in fp32; the same under autocast", e);
+	for (int k = OPERATOR_NONE + 1; k < OPERATOR_COUNT && !st; k++)
+		st = add_operator(t, name, ydoc_root(doc), (enum operator_kind)k, "unvectorized",
+			"passes of its kernels that are not vectorized, and their accesses; the same under autocast",
+			e);
 	ydoc_destroy(doc);
 	return st;
 }

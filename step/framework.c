@@ -130,14 +130,16 @@ static enum status read_key(const struct ynode *n, struct framework *out, struct
 	static const struct {
 		const char *key;
 		size_t offset;
-	} losses[] = {{"loss", offsetof(struct framework, loss_B)},
-		{"loss_tensor", offsetof(struct framework, loss_tensor_B)},
-		{"logit", offsetof(struct framework, logit_B)}};
+		enum unit unit;
+	} losses[] = {{"loss", offsetof(struct framework, loss_B), UNIT_BYTE},
+		{"loss_tensor", offsetof(struct framework, loss_tensor_B), UNIT_BYTE},
+		{"logit", offsetof(struct framework, logit_B), UNIT_BYTE},
+		{"logit_casts", offsetof(struct framework, logit_casts), UNIT_NONE}};
 	const char *names[3 + COUNT(losses) + COUNT(choices) + COUNT(flags)] = {"name", "source", "bf16_stack"}, *text;
 	for (size_t i = 0; i < COUNT(losses); i++) {
 		names[3 + COUNT(choices) + COUNT(flags) + i] = losses[i].key;
 		if (strcmp(n->key, losses[i].key) == 0)
-			return ynode_quantity_with_unit(n, UNIT_BYTE, 1, 100,
+			return ynode_quantity_with_unit(n, losses[i].unit, 1, 100,
 				(double *)(void *)((char *)out + losses[i].offset), e);
 	}
 	for (size_t i = 0; i < COUNT(choices); i++) {

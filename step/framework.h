@@ -22,6 +22,7 @@ struct framework {
 	const char *position, *attention, *recompute;
 	/* Where its runs' loss is not the stack's: fields of stack.memory, and stack.logit_B; 0: it is. */
 	double loss_B, loss_tensor_B, logit_B;
+	double logit_casts; /* with logit_B: how many of its kernels cast logits to fp32 */
 	bool bias;
 	bool fsdp;        /* zero2 means FSDP's SHARD_GRAD_OP: gathered before forward, kept until backward is over */
 	bool interleaves; /* a blank vp with pp > 1 means 5 if that divides the layers, else 2 */

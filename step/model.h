@@ -78,7 +78,8 @@ struct model {
 	int64_t attention_softcap, logit_softcap; /* c of c tanh(x / c), of attention's logits and the head's (Gemma 2);
 	                                             0: none */
 	enum mlp mlp;
-	bool composed_gelu; /* the gelu is written out in operators (transformers' gelu_new and its kin) */
+	bool composed_gelu;  /* the gelu is written out in operators (transformers' gelu_new and its kin) */
+	bool complex_rotary; /* queries and keys are rotated as complex numbers in fp32 (torchtitan's Llama) */
 	enum norm norm;
 	bool bias;      /* on the linear layers and the layer norms */
 	bool qkv_bias;  /* on Q, K, V; follows bias unless set (Qwen2: true with bias false) */

@@ -13,26 +13,43 @@ static const char *const names[] = {"", OPERATORS(OPERATOR_NAME)};
 
 const char *operator_name(enum operator_kind k) { return names[k]; }
 
-#define NUMBERS 4
-static enum status read_one(const struct ynode *n, struct accesses out[2], struct error *e)
+static enum status read_list(const struct ynode *n, double *number, size_t count, struct error *e)
 {
 	struct sourced entry;
-	double number[NUMBERS];
 	enum status st = sourced_read(n, &entry, e);
 	if (st)
 		return st;
-	if (entry.value->kind != Y_SEQ || entry.value->n != NUMBERS)
-		return ynode_error(entry.value, e, "%s: expected a list of %d numbers", n->key, NUMBERS);
-	for (size_t i = 0; i < NUMBERS && !st; i++)
+	if (entry.value->kind != Y_SEQ || entry.value->n != count)
+		return ynode_error(entry.value, e, "%s: expected a list of %zu numbers", n->key, count);
+	for (size_t i = 0; i < count && !st; i++)
 		st = ynode_quantity_with_unit(entry.value->child[i], UNIT_NONE, 0, 1000, &number[i], e);
+	return st;
+}
+
+static enum status read_accesses(const struct ynode *n, size_t k, struct operators *out, struct error *e)
+{
+	double x[4];
+	const enum status st = read_list(n, x, COUNT(x), e);
 	if (!st) {
-		out[false] = (struct accesses){number[0], number[1]};
-		out[true] = (struct accesses){number[2], number[3]};
+		out->of[k][false] = (struct accesses){x[0], x[1]};
+		out->of[k][true] = (struct accesses){x[2], x[3]};
 	}
 	return st;
 }
 
-enum status operators_read(const struct ynode *map, struct operators *out, struct error *e)
+static enum status read_passes(const struct ynode *n, size_t k, struct operators *out, struct error *e)
+{
+	double x[6];
+	const enum status st = read_list(n, x, COUNT(x), e);
+	if (!st) {
+		out->unvectorized[k][false] = (struct unvectorized){x[0], {x[1], x[2]}};
+		out->unvectorized[k][true] = (struct unvectorized){x[3], {x[4], x[5]}};
+	}
+	return st;
+}
+
+static enum status read_map(const struct ynode *map, struct operators *out,
+	enum status (*read)(const struct ynode *n, size_t k, struct operators *out, struct error *e), struct error *e)
 {
 	enum status st = ST_OK;
 	if (map->kind != Y_MAP)
@@ -40,11 +57,22 @@ enum status operators_read(const struct ynode *map, struct operators *out, struc
 	for (size_t i = 0; i < map->n && !st; i++) {
 		const struct ynode *n = map->child[i];
 		const size_t k = suggest_find(n->key, names, COUNT(names));
-		st = k < COUNT(names) ? read_one(n, out->of[k], e)
+		st = k < COUNT(names) ? read(n, k, out, e)
 		                      : ynode_error_key(n, e, "%s: unknown operator%s", n->key,
 						suggest(n->key, names + 1, COUNT(names) - 1, NULL).text);
 	}
-	for (size_t k = 1; k < COUNT(names) && !st; k++)
+	return st;
+}
+
+enum status operators_read_unvectorized(const struct ynode *map, struct operators *out, struct error *e)
+{
+	return read_map(map, out, read_passes, e);
+}
+
+enum status operators_read(const struct ynode *map, struct operators *out, struct error *e)
+{
+	enum status st = read_map(map, out, read_accesses, e);
+	for (size_t k = 1; k < OPERATOR_LOGITS && !st; k++)
 		if (!ynode_get(map, names[k]))
 			st = ynode_error(map, e, "%s: '%s' is missing", map->key, names[k]);
 	out->counted = !st;
@@ -106,8 +134,8 @@ static enum operator_kind operator_of(const struct op *op, const struct stack *s
 		return OPERATOR_RMS_NORM;
 	if (op->kind == OP_NORM_GRAD && op->flags & OP_RMS)
 		return OPERATOR_RMS_NORM_GRAD;
-	if (op->kind == OP_ROPE && op->flags & OP_INVERSE)
-		return OPERATOR_ROTARY_GRAD;
+	if (op->kind == OP_ROPE)
+		return (s->complex_rotary ? OPERATOR_COMPLEX_ROTARY : OPERATOR_ROTARY) + !!(op->flags & OP_INVERSE);
 	if (op->kind == OP_ACT_GRAD && op_is_gated(op))
 		return OPERATOR_GATE_GRAD;
 	if (op->kind == OP_ATTN_SOFTMAX && op->dtype == DT_FP16)
@@ -190,14 +218,20 @@ static double adapter_elements(const struct op *op)
 	return 0;
 }
 
-double operators_adapter_B(const struct op *op, const struct stack *s)
+/* Returns the kernels around the product of an adapter's factor; OPERATOR_NONE, without accesses, of other ops. */
+static enum operator_kind adapter_operator(const struct op *op, const struct stack *s)
 {
 	static const enum operator_kind kernels[] = {[ADAPTER_SUM_GRAD] = OPERATOR_ADAPTER_SUM_GRAD,
 		[ADAPTER_INPUT] = OPERATOR_ADAPTER_INPUT,
 		[ADAPTER_INPUT_GRAD] = OPERATOR_ADAPTER_INPUT_GRAD};
-	if (!s->operators.counted || !op_is_product(op) || op->adapter == ADAPTER_NONE)
-		return 0;
-	return adapter_elements(op) * accesses_B(op, &s->operators.of[kernels[op->adapter]][s->autocast]);
+	const bool counted = s->operators.counted && op_is_product(op) && op->adapter != ADAPTER_NONE;
+	return counted ? kernels[op->adapter] : OPERATOR_NONE;
+}
+
+double operators_adapter_B(const struct op *op, const struct stack *s)
+{
+	const enum operator_kind k = adapter_operator(op, s);
+	return adapter_elements(op) * accesses_B(op, &s->operators.of[k][s->autocast]);
 }
 
 double operators_B(const struct op *op, const struct stack *s)
@@ -215,4 +249,31 @@ double operators_B(const struct op *op, const struct stack *s)
 	for (size_t i = 0; i < COUNT(further); i++)
 		add(&sum, s, further[i], 1);
 	return operators_elements(op) * accesses_B(op, &sum);
+}
+
+void operators_set_logit_casts(struct operators *o, double casts)
+{
+	for (int autocast = 0; autocast < 2; autocast++)
+		o->unvectorized[OPERATOR_LOGITS][autocast] = (struct unvectorized){casts, {casts, casts}};
+}
+
+/* Returns the operator whose kernels that are not vectorized an op runs. */
+static enum operator_kind unvectorized_of(const struct op *op, const struct stack *s)
+{
+	if (op_is_product(op))
+		return adapter_operator(op, s);
+	if (op_class_of(op) == CLASS_LOSS)
+		return OPERATOR_LOGITS;
+	if (is_composed_gelu(op, s))
+		return op->kind == OP_ACT_GRAD ? OPERATOR_COMPOSED_GELU_GRAD : OPERATOR_COMPOSED_GELU;
+	return s->operators.counted ? operator_of(op, s) : OPERATOR_NONE;
+}
+
+struct slow_kernels operators_unvectorized(const struct op *op, const struct stack *s)
+{
+	const struct unvectorized *u = &s->operators.unvectorized[unvectorized_of(op, s)][s->autocast];
+	if (!(u->passes > 0))
+		return (struct slow_kernels){0, 0};
+	const double elements = op_is_product(op) ? adapter_elements(op) : operators_elements(op);
+	return (struct slow_kernels){elements * u->passes, elements * accesses_B(op, &u->accesses)};
 }

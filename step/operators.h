@@ -37,6 +37,9 @@
 	X(GATE_GRAD, gate_grad) \
 	X(ROTARY, rotary) \
 	X(ROTARY_GRAD, rotary_grad) \
+	/* the same by complex numbers, in place of the two before */ \
+	X(COMPLEX_ROTARY, complex_rotary) \
+	X(COMPLEX_ROTARY_GRAD, complex_rotary_grad) \
 	X(MODULATION, modulation) /* a norm without weights, scaled and shifted by a sequence's own numbers */ \
 	X(MODULATION_GRAD, modulation_grad) \
 	X(GATED_RESIDUAL, gated_residual) \
@@ -54,7 +57,9 @@
 	X(ADAPTER_SUM, adapter_sum) \
 	X(ADAPTER_SUM_GRAD, adapter_sum_grad) \
 	X(ADAPTER_INPUT, adapter_input) \
-	X(ADAPTER_INPUT_GRAD, adapter_input_grad)
+	X(ADAPTER_INPUT_GRAD, adapter_input_grad) \
+	/* the loss, whose bytes are the stack's number logit; last, and only in `unvectorized` */ \
+	X(LOGITS, logits)
 
 #define OPERATOR_ID(id, name) OPERATOR_##id,
 enum operator_kind { OPERATOR_NONE, OPERATORS(OPERATOR_ID) OPERATOR_COUNT };
@@ -65,9 +70,17 @@ struct accesses {
 	double operand, fp32;
 };
 
+/* Those of an operator's kernels that PyTorch does not vectorize (parameters->gpu.unvectorized): casts to a wider
+ * format, and kernels whose operands are broadcast or lie in other orders. */
+struct unvectorized {
+	double passes;            /* over the elements */
+	struct accesses accesses; /* of the operator's, what is theirs */
+};
+
 struct operators {
 	bool counted;                          /* false: nobody counted them */
 	struct accesses of[OPERATOR_COUNT][2]; /* without autocast, under it */
+	struct unvectorized unvectorized[OPERATOR_COUNT][2];
 };
 
 /* What may be one kernel though train.fused does not hold. Bits of train.fused_kernels. */
@@ -81,12 +94,19 @@ enum fused_kernel {
 /* "layer_norm"; k above OPERATOR_NONE. */
 const char *operator_name(enum operator_kind k);
 
+/* Sets how many kernels of the loss cast logits to fp32. */
+void operators_set_logit_casts(struct operators *o, double casts);
+
 struct op;
 struct stack;
 
 /* Reads a mapping of all operators, {name: {value: [operand, fp32, operand, fp32], source}}: without autocast, then
  * under it. ST_INPUT with position: an unknown or missing name, other than four numbers. */
 enum status operators_read(const struct ynode *map, struct operators *out, struct error *e);
+
+/* Reads a mapping of some operators, {name: {value: [passes, operand, fp32, passes, operand, fp32], source}}: their
+ * kernels that are not vectorized, without autocast, then under it. ST_INPUT as above. */
+enum status operators_read_unvectorized(const struct ynode *map, struct operators *out, struct error *e);
 
 /* Returns the elements that an elementwise op, a norm, softmax or an embedding works on. */
 double operators_elements(const struct op *op);
@@ -96,6 +116,13 @@ double operators_B(const struct op *op, const struct stack *s);
 
 /* Returns the bytes of the kernels around the product of an adapter's factor; 0 where nobody counted them. */
 double operators_adapter_B(const struct op *op, const struct stack *s);
+
+/* What kernels that are not vectorized do: elements that they pass, and the bytes that they move, which are part of
+ * operators_B or operators_adapter_B. */
+struct slow_kernels {
+	double elements, bytes;
+};
+struct slow_kernels operators_unvectorized(const struct op *op, const struct stack *s);
 
 /* Returns the bytes of the kernels that put heads in order around a naive product; 0 where nobody counted them. */
 double operators_heads_B(const struct op *op, const struct stack *s);

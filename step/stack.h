@@ -165,6 +165,7 @@ struct stack {
 	bool autocast; /* no habit: config_resolve sets it where PyTorch's autocast casts fp32 weights for each product
 	                */
 	bool composed_gelu;       /* the same where each operator of model.composed_gelu is a kernel of its own */
+	bool complex_rotary;      /* the same of model.complex_rotary */
 	int fused_kernels;        /* the same of train.fused_kernels: bits of enum fused_kernel; 0: none */
 	bool softmax_masked_only; /* fused softmax over stored scores wants a causal model or a mask (apex's
 	                             FusedScaleMaskSoftmax) */
@@ -242,10 +243,10 @@ extern const struct stack_number stack_numbers[STACK_NUMBERS];
 #define STACK_MEMORIES 11
 extern const struct stack_number stack_memories[STACK_MEMORIES];
 
-/* Reads the mappings `numbers` and `memory` ({name: {value, source}}), `operators`, `habits`, `interval` ({value,
- * source}), `fitted_on` ({gpus, formats}) and the name `compiled_twin` of a file over `s`, those that are there. A file
- * with elementwise_passes and without operators has none counted.
- * ST_INPUT with position and nearest name. */
+/* Reads the mappings `numbers` and `memory` ({name: {value, source}}), `operators`, `unvectorized`, `habits`,
+ * `interval` ({value, source}), `fitted_on` ({gpus, formats}) and the name `compiled_twin` of a file over `s`, those
+ * that are there. A file with elementwise_passes and without operators has none counted. ST_INPUT with position and
+ * nearest name. */
 enum status stack_read(const struct ynode *file, struct stack *s, struct error *e);
 
 /* Counted traffic, the device's own launch, FlashAttention-2: what is assumed before any file is read. The first is

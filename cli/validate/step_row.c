@@ -132,8 +132,10 @@ static enum status predict_as(const struct csv *t, size_t row, const struct fram
 		if (f->loss_tensor_B > 0)
 			c->stack.memory.loss_tensor_B = f->loss_tensor_B;
 		c->stack.chunks_loss = c->stack.chunks_loss || f->chunks_loss;
-		if (f->logit_B > 0)
+		if (f->logit_B > 0) {
 			c->stack.logit_B = f->logit_B;
+			operators_set_logit_casts(&c->stack.operators, f->logit_casts);
+		}
 		*network = s.network;
 		if (!(st = config_resolve(c, s.nodes * s.per_host, e)))
 			st = fold_predict(c, m, result, e);

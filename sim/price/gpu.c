@@ -98,6 +98,48 @@ static double turned_B(const struct op *op, const struct rates *r)
 	return 2 * groups_of(op) * (double)op->gemm.n * (double)op->gemm.k * dtype_bytes((enum dtype)op->dtype);
 }
 
+/* Returns whether the product of a weight's gradient leaves it in the operands' format, and a cast makes it wide:
+ * autocast casts weights for each product, and autograd casts their gradients back (PyTorch,
+ * tools/autograd/derivatives.yaml: _to_copy). */
+static bool casts_gradient(const struct op *op, const struct stack *s)
+{
+	return s->autocast && s->operators.counted && op_is_product(op) && op->flags & OP_TRANS_A &&
+	       dtype_bytes((enum dtype)op->out_dtype) > dtype_bytes((enum dtype)op->dtype);
+}
+
+/* Returns the bytes of such a gradient. The product writes it, the cast reads and writes it, and where it is added to
+ * others' sum a kernel reads both and writes the sum (torch/csrc/autograd/functions/accumulate_grad.h). */
+static double cast_gradient_B(const struct op *op)
+{
+	const double elements = groups_of(op) * (double)op->gemm.m * (double)op->gemm.n,
+		     wide_B = dtype_bytes((enum dtype)op->out_dtype),
+		     sum_B = op->flags & OP_ACCUMULATE ? 2 * wide_B + wide_B : 0;
+	return elements * (2 * dtype_bytes((enum dtype)op->dtype) + wide_B + sum_B);
+}
+
+/* Returns the share of the loss's traffic that an op has: all of it, or that of its passes over the logits where tensor
+ * parallelism parts it into three. */
+static double loss_share(const struct op *op)
+{
+	return op->kind == OP_LOSS ? 1 : op->kind == OP_LOSS_GRAD ? 0.5 : 0.25;
+}
+
+/* Returns how much longer than their bytes the kernels of an op take that PyTorch does not vectorize. */
+static double unvectorized_s(const struct op *op, const struct rates *r, const struct stack *s)
+{
+	struct slow_kernels k = operators_unvectorized(op, s);
+	if (casts_gradient(op, s)) {
+		const double elements = groups_of(op) * (double)op->gemm.m * (double)op->gemm.n;
+		k.elements += elements;
+		k.bytes += elements * (dtype_bytes((enum dtype)op->dtype) + dtype_bytes((enum dtype)op->out_dtype));
+	}
+	if (op_class_of(op) == CLASS_LOSS) {
+		k.elements *= loss_share(op);
+		k.bytes *= loss_share(op);
+	}
+	return r->unvectorized_per_s > 0 ? fmax(0, k.elements / r->unvectorized_per_s - k.bytes / r->memory_Bps) : 0;
+}
+
 /* A tile writes its result after its loop over k, and reads it before where it accumulates. So that traffic is not
  * hidden. */
 static double product_s(const struct op *op, const struct rates *r, const struct stack *s)
@@ -107,6 +149,8 @@ static double product_s(const struct op *op, const struct rates *r, const struct
 	                  (op->flags & OP_ACCUMULATE ? 2 : 1);
 	if (added_apart(op, s) > 0)
 		result_B = added_apart_B(op, s);
+	else if (casts_gradient(op, s))
+		result_B = cast_gradient_B(op);
 	return multiply_s(op, r, s) +
 	       (result_B + weights_B(op, r) + transposed_B(op, s) + turned_B(op, r)) / r->memory_Bps;
 }
@@ -210,13 +254,6 @@ static double compute_s(const struct op *op, const struct rates *r, const struct
 	return op_flop(op) / r->vector_flop_per_s;
 }
 
-/* Returns the share of the loss's traffic that an op has: all of it, or that of its passes over the logits where tensor
- * parallelism parts it into three. */
-static double loss_share(const struct op *op)
-{
-	return op->kind == OP_LOSS ? 1 : op->kind == OP_LOSS_GRAD ? 0.5 : 0.25;
-}
-
 /* Returns the bytes that narrow moments take off the traffic that stacks' numbers count. */
 static double saved_B(const struct op *op)
 {
@@ -291,5 +328,6 @@ double gpu_op_s(const struct op *op, const struct rates *r, const struct stack *
 	double compute = compute_s(op, r, s), memory = memory_s(op, r, s);
 	double work = fmax(compute, memory), kernel_s = r->parameters->gpu.kernel_s;
 	*bound = kernel_s > work ? BOUND_LATENCY : compute > memory ? BOUND_COMPUTE : BOUND_MEMORY;
-	return kernel_s + work + copies_s(op, r, s) + heads_s(op, r, s) + operators_adapter_B(op, s) / r->memory_Bps;
+	return kernel_s + work + copies_s(op, r, s) + heads_s(op, r, s) + operators_adapter_B(op, s) / r->memory_Bps +
+	       unvectorized_s(op, r, s);
 }

@@ -78,6 +78,9 @@ static void set_device(const struct machine *m, const struct what_if *w, struct 
 	set_unaligned(d, m->parameters, r);
 	r->repeated_data = factor(d->repeated_data);
 	r->vector_flop_per_s = d->vector_flop_per_s * factor(w->compute);
+	if (d->compute_capability > 0)
+		r->unvectorized_per_s = (double)d->sms * d->boost_Hz * m->parameters->gpu.unvectorized *
+		                        factor(w->compute);
 	r->memory_Bps = d->mem_Bps * factor(w->memory) * d->mem_share;
 	r->launch_s = d->launch_s * factor(w->launch);
 	set_issues(m, factor(w->launch), r);

@@ -47,6 +47,7 @@ struct rates {
 	double attention_share[KERNEL_COUNT][2]; /* of matrix_flop_per_s: a flash kernel forward, backward */
 	double narrow_share[2]; /* of that of fa4: with narrow heads; 1 where the GPU's own is not known */
 	double vector_flop_per_s, memory_Bps; /* memory_Bps: as streaming kernels reach it */
+	double unvectorized_per_s;            /* elements that pass a kernel which is not vectorized; 0: not known */
 	struct power_cap {
 		double J_per_flop;          /* beyond idle, of products that the power limit held down; 0: none was */
 		double clock;               /* their clock over the burst clock */

@@ -300,6 +300,52 @@ static void test_composed_gelu(void)
 	*s = stack_default();
 }
 
+/* A kernel that is not vectorized passes so many elements a clock and SM, or takes its bytes' time where that is
+ * longer: a norm that moves 20 B an element, 12 of them so in two passes; a loss of 48 B a logit with a cast of 6; a
+ * gradient that autocast makes fp32 by a cast of its own. */
+static void test_unvectorized(void)
+{
+	mesh(1, 1);
+	struct machine m = gpu();
+	struct stack *s = &program.config.stack;
+	struct op norm = {.kind = OP_NORM,
+			  .flags = OP_RMS,
+			  .dtype = DT_BF16,
+			  .out_dtype = DT_BF16,
+			  .matrix = {8192, 4096}},
+		  loss = {.kind = OP_LOSS, .dtype = DT_BF16, .out_dtype = DT_BF16, .matrix = {1024, 32000}},
+		  grad = gemm(DT_BF16, 4096, 4096, 8192);
+	const double elements = 8192 * 4096.0, logits = 1024 * 32000.0, weights = 4096 * 4096.0;
+	grad.flags |= OP_TRANS_A;
+	grad.out_dtype = DT_FP32;
+	const double direct_s = cost(&m, grad).alone_s;
+	s->operators.counted = true;
+	s->operators.of[OPERATOR_RMS_NORM][false] = (struct accesses){2, 4};
+	s->operators.unvectorized[OPERATOR_RMS_NORM][false] = (struct unvectorized){2, {2, 2}};
+	operators_set_logit_casts(&s->operators, 1);
+	s->logit_B = 48;
+	NEAR(cost(&m, norm).alone_s, KERNEL_S + 20 * elements / 1.8e12); /* not known of the GPU */
+	m.device.compute_capability = 90;
+	m.device.sms = 100;
+	m.device.boost_Hz = 2e9;
+	const double rate = 100 * 2e9 * m.parameters->gpu.unvectorized;
+	NEAR(cost(&m, norm).alone_s, KERNEL_S + elements * (8 / 1.8e12 + 2 / rate));
+	NEAR(cost(&m, loss).alone_s, KERNEL_S + logits * (42 / 1.8e12 + 1 / rate));
+	m.device.boost_Hz = 2e10;
+	NEAR(cost(&m, norm).alone_s, KERNEL_S + 20 * elements / 1.8e12);
+	m.device.boost_Hz = 2e9;
+	m.device.sms = 1000;
+	s->autocast = true;
+	m.device.compute_capability = 0;
+	NEAR(cost(&m, grad).alone_s - direct_s, 4 * weights / 1.8e12); /* 8 B of it, in place of 4 */
+	grad.flags |= OP_ACCUMULATE;
+	s->autocast = false;
+	const double summed_s = cost(&m, grad).alone_s;
+	s->autocast = true;
+	NEAR(cost(&m, grad).alone_s - summed_s, 12 * weights / 1.8e12); /* 20 in place of 8 */
+	*s = stack_default();
+}
+
 /* Heads are put in order around a batched product: 1,024 queries and 2,048 keys of 16 heads, read and written once. */
 static void test_ordered_heads(void)
 {
@@ -676,10 +722,10 @@ UNIT_MAIN("cost", {"grouped products", test_grouped_products}, {"rows on their w
 	{"roofline", test_roofline}, {"attention under a mask", test_masked_attention},
 	{"attention of the fourth generation", test_fourth_attention}, {"counted operators", test_operators},
 	{"fused kernels", test_fused_kernels}, {"kernels around adapters", test_adapter_operators},
-	{"composed gelu", test_composed_gelu}, {"ordered heads", test_ordered_heads},
-	{"images by channels", test_memory_format}, {"shapes of products", test_shapes_of_products},
-	{"a share of one format", test_share_of_a_format}, {"attention in fp8", test_attention_in_8_bits},
-	{"frozen weights in fp8", test_turned_weights},
+	{"composed gelu", test_composed_gelu}, {"unvectorized", test_unvectorized},
+	{"ordered heads", test_ordered_heads}, {"images by channels", test_memory_format},
+	{"shapes of products", test_shapes_of_products}, {"a share of one format", test_share_of_a_format},
+	{"attention in fp8", test_attention_in_8_bits}, {"frozen weights in fp8", test_turned_weights},
 	{"a format that the device does not support", test_unsupported_format}, {"copies", test_copies},
 	{"a profile's fit", test_fit}, {"a profile's curve", test_curve},
 	{"an entry that the profile lacks", test_missing_entry}, {"a GPU's profile", test_gpu_profile},

@@ -92,6 +92,8 @@ static void test_wrong(void)
 		{"operators:\n  bias: {value: [1, 0], source: x}\n", "s.yaml:2:17: bias: expected a list of 4 numbers"},
 		{"operators:\n  bias: {value: [0, 0, 0, 0], source: x}\n",
 			"s.yaml:2:3: operators: 'layer_norm' is missing"},
+		{"unvectorized:\n  bias: {value: [1, 1, 0, 0], source: x}\n",
+			"s.yaml:2:17: bias: expected a list of 6 numbers"},
 		{"compiled_twin: [a]\n", "s.yaml:1:16: compiled_twin: expected a text, got a list"},
 	};
 	struct stack s;
@@ -117,10 +119,27 @@ static void test_family(void)
 	CU_ASSERT_TRUE(c.stack.elementwise_passes > 1 && c.stack.logit_B > 0 && c.stack.overlap_tax > 0);
 	CU_ASSERT_TRUE(c.stack.interval > 0 && c.stack.family);
 	CU_ASSERT_FALSE(c.stack.operators.counted); /* passes of its own */
+	CU_ASSERT_EQUAL(c.stack.operators.unvectorized[OPERATOR_LOGITS][false].passes, 0);
 	static const char eager[] = "model: {preset: gpt2-124m}\ntrain: {stack: pytorch-ddp-eager}\n";
 	CU_ASSERT_EQUAL_FATAL(config_parse(eager, strlen(eager), "c.yaml", NULL, 0, &c, &error), ST_OK);
 	CU_ASSERT_TRUE(c.stack.operators.counted && c.stack.channels_first);
 	CU_ASSERT_EQUAL(c.stack.operators.of[OPERATOR_LAYER_NORM][false].operand, 2);
+	CU_ASSERT_EQUAL(c.stack.operators.unvectorized[OPERATOR_LOGITS][true].passes, 1);
+}
+
+/* A rotation by complex numbers has its own kernels where each operator is one. */
+static void test_complex_rotary(void)
+{
+	static const char *const stacks[] = {"pytorch-fsdp-eager", "pytorch-fsdp"};
+	for (size_t i = 0; i < COUNT(stacks); i++) {
+		char text[160];
+		struct config c;
+		snprintf(text, sizeof text, "model: {preset: llama3-8b, complex_rotary: true}\ntrain: {stack: %s}\n",
+			stacks[i]);
+		CU_ASSERT_EQUAL_FATAL(config_parse(text, strlen(text), "c.yaml", NULL, 0, &c, &error), ST_OK);
+		CU_ASSERT_EQUAL_FATAL(config_resolve(&c, 1, &error), ST_OK);
+		CU_ASSERT_EQUAL(c.stack.complex_rotary, i == 0);
+	}
 }
 
 /* A gelu is written out in kernels where nothing fuses them. */
@@ -201,5 +220,6 @@ static void test_attention_kernel(void)
 }
 
 UNIT_MAIN("stack", {"numbers and habits", test_read}, {"what is wrong", test_wrong}, {"family", test_family},
-	{"composed gelu", test_composed_gelu}, {"fused kernels", test_fused_kernels},
-	{"eager and compiled, plain and tuned", test_pairs}, {"the flash kernel of a config", test_attention_kernel})
+	{"composed gelu", test_composed_gelu}, {"complex rotary", test_complex_rotary},
+	{"fused kernels", test_fused_kernels}, {"eager and compiled, plain and tuned", test_pairs},
+	{"the flash kernel of a config", test_attention_kernel})
