@@ -44,6 +44,22 @@ static void pass(struct walk *w, int lane)
 	atomic_fetch_add_explicit(&w->d->job->beacon->progress, 1, memory_order_relaxed);
 }
 
+/* A group's first call may keep the host until all members have made theirs (NCCL 2.22 and later connect ranks then),
+ * so a message that one of them waits for goes first where the program has it first. Messages keep nobody: their pairs
+ * met at set-up. */
+static bool is_held(const struct walk *w, enum lane lane, uint32_t op)
+{
+	if (!lane_is_comm(lane) || lane >= LANE_SEND_NEXT)
+		return false;
+	for (int l = 0; l < LANE_COUNT; l++) {
+		const uint32_t next = w->next[l] + w->under_way[l];
+		if (l != (int)lane && lane_is_comm((enum lane)l) && next < w->d->lane[l].n &&
+			w->d->lane[l].ops[next] < op)
+			return true;
+	}
+	return false;
+}
+
 /* As far as the lane can go. *moved: something changed. */
 static enum status advance(struct walk *w, int lane, bool *moved, struct error *e)
 {
@@ -52,7 +68,7 @@ static enum status advance(struct walk *w, int lane, bool *moved, struct error *
 		uint32_t op = l->ops[w->next[lane]];
 		bool done = !lane_is_comm((enum lane)lane);
 		enum status st = ST_OK;
-		if (!w->under_way[lane] && cuda_op_waits(w->d, op))
+		if (!w->under_way[lane] && (cuda_op_waits(w->d, op) || is_held(w, (enum lane)lane, op)))
 			return ST_OK;
 		if (!done && !w->under_way[lane]) {
 			w->under_way[lane] = *moved = true;

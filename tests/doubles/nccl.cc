@@ -3,10 +3,10 @@
  * ncclCommInitRankConfig takes MPI_COMM_WORLD where its size is asked for, and no MPI at all for one rank. What the
  * real library does in the background takes threads of its own here as well, and a non-blocking communicator puts a
  * call on its stream only when ncclCommGetAsyncError is asked the second time, so that who does not wait for that is
- * found out. So does its split, which answers "success" at once and writes the child's address when it is done. At the
- * stream's head a call posts MPI_I*, and is polled. An estimate on a non-blocking communicator launches the call, as in
- * the real one. Calls under way hold the thread blocks that their communicators may take; more than a GPU has SMs break
- * a communicator.
+ * found out. So does its split, which answers "success" at once and writes the child's address when it is done. A
+ * blocking group's first call of a kind waits on the host for all members. At the stream's head a call posts MPI_I*,
+ * and is polled. An estimate on a non-blocking communicator launches the call, as in the real one. Calls under way hold
+ * the thread blocks that their communicators may take; more than a GPU has SMs break a communicator.
  *
  * Faults (double.h): "register" refuses buffers to be registered, "nccl:N" gives an asynchronous error at the Nth call,
  * "hang:N" lets it never end, "die:N" ends the process by SIGKILL.
@@ -48,6 +48,21 @@ struct pending {
 thread_local int depth;
 thread_local std::vector<pending> group;
 
+/* Ranks connect in a group's first call of a kind (since 2.22): it returns once all members have made it. */
+void connect(const op &o)
+{
+	int met = 0;
+	MPI_Request request;
+	if (o.s->connects == MPI_COMM_NULL || o.what == SEND || o.what == RECV || o.s->connected & 1U << o.what)
+		return;
+	o.s->connected |= 1U << o.what;
+	for (MPI_Ibarrier(o.s->connects, &request); !met && !o.s->aborted;) {
+		MPI_Test(&request, &met, MPI_STATUS_IGNORE);
+		if (!met)
+			std::this_thread::sleep_for(std::chrono::microseconds(50));
+	}
+}
+
 ncclResult_t launch(std::vector<pending> calls)
 {
 	std::vector<std::pair<cudaStream_t, std::vector<std::shared_ptr<op>>>> streams;
@@ -64,6 +79,8 @@ ncclResult_t launch(std::vector<pending> calls)
 	}
 	if (!nonblocking) {
 		ncclResult_t code = ncclSuccess;
+		for (auto &c : calls)
+			connect(*c.what);
 		for (auto &s : streams)
 			if (code == ncclSuccess)
 				code = put(s.first, s.second);
@@ -208,6 +225,8 @@ void part(state_ref parent, state_ref child, int color, int key, ncclComm_t *whe
 		MPI_Comm_size(made, &child->size);
 		MPI_Comm_rank(made, &child->rank);
 		child->mpi = made;
+		if (child->blocking && child->size > 1)
+			MPI_Comm_dup(made, &child->connects);
 	}
 	while (!parent->blocking && parent->polls < 2 && !parent->aborted)
 		std::this_thread::sleep_for(std::chrono::microseconds(50));

@@ -47,7 +47,9 @@ std::atomic<int> made{0};
 struct op;
 
 struct state {
-	MPI_Comm mpi = MPI_COMM_NULL; /* none for one rank */
+	MPI_Comm mpi = MPI_COMM_NULL;      /* none for one rank */
+	MPI_Comm connects = MPI_COMM_NULL; /* where members meet in the first call of a kind; none: they do not */
+	unsigned connected = 0;            /* kinds, as bits */
 	int size = 1, rank = 0, device = 0;
 	int number = made.fetch_add(1), blocks = MOST_BLOCKS; /* of a call, at most: ncclConfig_t.maxCTAs */
 	bool blocking = true;
