@@ -31,7 +31,8 @@
  *         1, FLOP, elements of the scores
  *     ssm_scan.bf16, delta_scan.bf16, ...
  *         1, FLOP, bytes of its kernels
- *   FORM_CURVE  elements = bytes moved. The curve has seconds a byte against footprint; all formats share it.
+ *   FORM_CURVE  elements = bytes moved. The curve has seconds a byte against footprint; all formats share it. No
+ *               footprint is priced faster than the largest one, which no cache held while it was timed.
  */
 #ifndef STEPSIM_STEP_WORK_H
 #define STEPSIM_STEP_WORK_H

@@ -50,12 +50,12 @@ static double memory_s(const struct calibration_case *c, const struct machine_fo
 	return m->mem_Bps > 0 ? (op_read_B(&c->op) + op_write_B(&c->op)) / m->mem_Bps : 0;
 }
 
-/* Fits are of one clock: what the power limit held down is taken as it would run at the burst clock. Readings of other
- * cases say less, as the clock of a burst may not have risen yet. */
+/* Fits are of one clock: what was heated is taken as it would run at the burst clock, whatever held its own down. A few
+ * samples may miss the power limit's word, not the clock. Readings of other cases say less, as the clock of a burst may
+ * not have risen yet. */
 static double fitted_s(const struct calibration_case *c, const struct machine_found *m)
 {
-	const bool held = c->heat_s > 0 && c->found.capped > 0;
-	return held ? c->time_s * c->found.clock_Hz / m->burst_Hz : c->time_s;
+	return c->heat_s > 0 && c->found.clock_Hz > 0 ? c->time_s * c->found.clock_Hz / m->burst_Hz : c->time_s;
 }
 
 /* Rows of the system for the cases of that name, divided by their times; `all`: also of those that memory bounds. */

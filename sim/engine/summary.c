@@ -229,7 +229,7 @@ void summarize(const struct sums *s, const struct program *p, const struct rates
 			100 * profile_get_value(m->profile, PROFILE_PACE_SPREAD, 0));
 	if (s->capped_s > 0)
 		result_warn(out,
-			"power-capped: products and attention of %.3g ms of the step run at %.0f %% of their burst "
+			"power-capped: arithmetic of %.3g ms of the step run at %.0f %% of their burst "
 			"clock, as the board's power limit allows over the step",
 			1e3 * s->capped_s, 100 * s->at_burst_s / s->capped_s);
 	const struct train *train = &p->config.train;

@@ -88,7 +88,8 @@ static const uint8_t *term_bounds(const struct op *op, bool gpu)
 	return op_is_flash(op) ? flash_terms : naive_terms;
 }
 
-/* Fills what the power limit's clock depends on. `fit_s`: the profile's time, memory's rate aside. */
+/* Fills what the power limit's clock depends on. `fit_s`: the profile's time, memory's rate aside. Norms' gradients and
+ * the like wait for sums within SMs, not for memory: they have the clock of these, too. */
 static void note_power(const struct op *op, const struct rates *r, double fit_s, struct op_cost *out)
 {
 	if (!(r->power_limit_W > 0))
@@ -100,6 +101,7 @@ static void note_power(const struct op *op, const struct rates *r, double fit_s,
 		out->matrix_J = op_flop(op) * cap->J_per_flop;
 	} else {
 		out->byte_J = bytes_of(op) * r->parameters->gpu.byte_energy;
+		out->clocked_s = out->bound == BOUND_COMPUTE ? fit_s : 0;
 	}
 }
 

@@ -5,8 +5,8 @@
  *
  *     limit x T(c) = idle x T(c) + sum of FLOP x J x (c / h)^g + bytes x E
  *
- *   T(c)   the ops' time: products, convolutions and flash attention take 1 / c as long as at the burst clock, or
- *          what memory needs; all other ops are bound by memory, whose clock stays
+ *   T(c)   the ops' time: products, convolutions, flash attention and all else that arithmetic bounds take 1 / c as
+ *          long as at the burst clock, or what memory needs; other ops are bound by memory, whose clock stays
  *   idle   the least power that the profile's products were seen at
  *   J, h   what a FLOP costs beyond idle in the products that calibration ran at the limit (their traffic included),
  *          and their clock's share of the burst clock

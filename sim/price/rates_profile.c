@@ -84,6 +84,14 @@ static enum bound bound_of_curve(const struct rates *r, double bytes, double wor
 	return memory_s >= work_s / 2 ? BOUND_MEMORY : BOUND_COMPUTE;
 }
 
+/* Returns seconds an element. What calibration repeats stays in a GPU's L2 cache where it fits; in a step other ops
+ * come between two uses of a buffer. So no size is faster there than the largest, which no cache holds. */
+static double curve_at(const struct rates *r, const struct profile_curve *c, double footprint_B)
+{
+	const double repeated_s = profile_curve_at(c, footprint_B, 1);
+	return r->is_host ? repeated_s : fmax(repeated_s, c->y[c->n - 1]);
+}
+
 bool rates_curve(const struct rates *r, const struct work *w, double bytes, struct measured_time *out)
 {
 	const struct profile *p = r->machine->profile;
@@ -91,7 +99,7 @@ bool rates_curve(const struct rates *r, const struct work *w, double bytes, stru
 	if (!curve)
 		return false;
 	const double call_s = profile_get_value(p, PROFILE_CALL_S, 0) * r->launch_factor;
-	double work_s = w->elements * profile_curve_at(curve, w->footprint_B, 1);
+	double work_s = w->elements * curve_at(r, curve, w->footprint_B);
 	const enum bound bound = bound_of_curve(r, bytes, work_s);
 	work_s *= r->entry_factor[bound];
 	*out = (struct measured_time){(call_s + work_s) * r->placement_factor, call_s > work_s ? BOUND_LATENCY : bound,

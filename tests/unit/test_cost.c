@@ -653,10 +653,38 @@ static void test_power(void)
 	NEAR(c.clocked_s + c.spare_s, c.alone_s);
 	CU_ASSERT(c.spare_s > 0 && c.clocked_s > 0);
 	c = cost(&m, fp32);
-	CU_ASSERT(c.matrix_J <= 0 && c.clocked_s <= 0);
-	c = cost(&m, add);
+	CU_ASSERT_EQUAL(c.matrix_J, 0); /* it follows the clock that others set */
+	NEAR(c.clocked_s, c.alone_s);
+	c = cost(&m, add); /* 1e-12 s a byte are memory's rate; a curve of ten times that is bound by arithmetic */
 	NEAR(c.byte_J, (op_read_B(&add) + op_write_B(&add)) * r.parameters->gpu.byte_energy);
 	CU_ASSERT_EQUAL(c.clocked_s, 0);
+	const double slow[] = {1e-11, 1e-11};
+	CU_ASSERT_EQUAL_FATAL(profile_set_curve(profile, "add", x, slow, 2, NULL), ST_OK);
+	c = cost(&m, add);
+	CU_ASSERT_EQUAL(c.bound, BOUND_COMPUTE);
+	NEAR(c.clocked_s, c.alone_s);
+	CU_ASSERT_EQUAL(c.matrix_J, 0);
+}
+
+/* What calibration repeats in the L2 cache is faster than a step's op: it takes the largest size's rate, on GPUs alone.
+ * A small op's latency stays. */
+static void test_cached_curve(void)
+{
+	mesh(1, 1);
+	const double x[] = {1e4, 1e7, 1e9}, y[] = {1e-10, 1e-13, 3e-13};
+	const struct op small = {.kind = OP_FILL, .dtype = DT_FP32, .out_dtype = DT_FP32, .vector = {2500}},
+			middle = {.kind = OP_FILL, .dtype = DT_FP32, .out_dtype = DT_FP32, .vector = {2500000}};
+	struct machine cores = host();
+	CU_ASSERT_EQUAL_FATAL(profile_set_curve(profile, "fill", x, y, 3, NULL), ST_OK);
+	machine_attach_profile(&cores, profile);
+	const double call_s = profile_get_value(profile, PROFILE_CALL_S, 0);
+	NEAR(cost(&cores, middle).alone_s - call_s, 2500000 * 1e-13);
+	struct machine m = gpu();
+	strcpy(profile->key.backend, "cuda");
+	profile->key.ranks_per_host = 8;
+	machine_attach_profile(&m, profile);
+	NEAR(cost(&m, middle).alone_s - call_s, 1e7 * 3e-13);
+	NEAR(cost(&m, small).alone_s - call_s, 1e4 * 1e-10);
 }
 
 /* A GPU's profile: fit or memory, a curve of bytes, the launch, copies; 100 SMs whatever the catalogue says. */
@@ -729,4 +757,4 @@ UNIT_MAIN("cost", {"grouped products", test_grouped_products}, {"rows on their w
 	{"a format that the device does not support", test_unsupported_format}, {"copies", test_copies},
 	{"a profile's fit", test_fit}, {"a profile's curve", test_curve},
 	{"an entry that the profile lacks", test_missing_entry}, {"a GPU's profile", test_gpu_profile},
-	{"what a GPU's ops draw", test_power})
+	{"what a GPU's ops draw", test_power}, {"what a cache held", test_cached_curve})

@@ -3,7 +3,7 @@
 
     python3 tests/validation/gpu/predict.py [--profile FILE] [--kinds] [FOLDER ...]
 
-Each FOLDER (default: all here) has the results.json that scripts/gpu_check.py left. Nothing is executed. Steps were
+Each FOLDER (default: all here) has the results*.json that scripts/gpu_check.sh left. Nothing is executed. Steps were
 timed without events. --kinds: times of kinds, which were taken with an event around each op and hold its time.
 """
 import argparse
@@ -18,15 +18,17 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(HERE)))
 STEPSIM = os.environ.get("STEPSIM", os.path.join(ROOT, "build/release/stepsim"))
 GPU_OF = {"h200": "h200-sxm"}  # by folder: the file in configs/gpus, and that in configs/profiles
-NAME = re.compile(r"(?P<config>.+)-np1-(?P<dtype>[a-z0-9]+)(?P<graph>-graph)?$")
+NAME = re.compile(r"(-np1-[a-z0-9]+)?(-graph)?$")  # what a run's name has behind its config
 
 
-def predicted(name, gpu, profile):
-    m = NAME.match(name)
-    sets = [f"cluster.profile={profile}", f"cluster.system=gpu:1 {gpu}", f"train.dtype={m['dtype']}"]
-    if m["graph"]:
-        sets.append("train.cuda_graph=true")
-    command = [STEPSIM, "predict", os.path.join(ROOT, "configs", m["config"] + ".yaml"), "-q", "--json", "-"]
+def predicted(name, run, gpu, profile):
+    train = run["config"]["train"]
+    config = NAME.sub("", name)
+    path = os.path.join(ROOT, "configs", config + "-gpu.yaml")
+    path = path if os.path.exists(path) else os.path.join(ROOT, "configs", config + ".yaml")
+    sets = [f"cluster.profile={profile}", f"cluster.system=gpu:1 {gpu}", f"train.dtype={train['dtype']}",
+            f"train.cuda_graph={str(train['cuda_graph']).lower()}"]
+    command = [STEPSIM, "predict", path, "-q", "--json", "-"]
     for s in sets:
         command += ["--set", s]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -44,17 +46,17 @@ def kinds(p, measured):
                   f"{1e6 * c['time_s'] / c['count']:9.2f} us {100 * (k['time_s'] / c['time_s'] - 1):+7.1f} %")
 
 
-def report(folder, args):
+def report(folder, file, args):
     gpu = GPU_OF[os.path.basename(os.path.normpath(folder))]
-    with open(os.path.join(folder, "results.json"), encoding="utf-8") as f:
+    with open(os.path.join(folder, file), encoding="utf-8") as f:
         runs = json.load(f)["runs"]
     errors = []
-    print(f"{gpu + ', one GPU':34} {'predicted':>12} {'measured':>12} {'error':>9} {'when run':>9}")
+    print(f"{gpu + ', ' + file:34} {'predicted':>12} {'measured':>12} {'error':>9} {'when run':>9}")
     for name in sorted(runs):
-        if not NAME.match(name):
+        if name.endswith("-share"):
             continue
         measured_s = runs[name]["measurement"]["step_time_s"]
-        p = predicted(name, gpu, args.profile or gpu)
+        p = predicted(name, runs[name], gpu, args.profile or gpu)
         errors.append(p["step_time_s"] / measured_s - 1)
         then = runs[name]["prediction"]["step_time_s"] / measured_s - 1
         print(f"{name:34} {1e3 * p['step_time_s']:9.3f} ms {1e3 * measured_s:9.3f} ms {100 * errors[-1]:+7.1f} % "
@@ -74,7 +76,8 @@ def main():
     parser.add_argument("folders", nargs="*", help="default: all here")
     args = parser.parse_args()
     for folder in args.folders or [os.path.join(HERE, f) for f in sorted(GPU_OF)]:
-        report(folder, args)
+        for file in sorted(f for f in os.listdir(folder) if re.match(r"results.*\.json$", f)):
+            report(folder, file, args)
 
 
 if __name__ == "__main__":
