@@ -542,6 +542,31 @@ static void test_stamps(void)
 	}
 }
 
+/* A span has two events, whatever lies between. */
+static void test_span(void)
+{
+	for (int graph = 0; graph < 2; graph++) {
+		struct side x = {0};
+		float loss = 0.0f;
+		if (open_side(&x, &variants[6], true, graph)) {
+			struct cuda_device *d = x.device.ctx;
+			const size_t n = x.job.role->ops.n;
+			struct stamp *t = calloc(n, sizeof *t);
+			CU_ASSERT_FATAL(t != NULL && n > 2);
+			d->options.span = true;
+			reset(&x);
+			for (int i = 0; i < 3; i++)
+				done_well(step(&x, t, &loss), "a span");
+			CU_ASSERT(d->begin[0] && d->end[n - 1] && t[0].begin_ns > 0);
+			CU_ASSERT(t[n - 1].end_ns > t[0].begin_ns);
+			for (size_t i = 0; i + 1 < n; i++)
+				CU_ASSERT(!d->end[i] && !d->begin[i + 1] && t[i].end_ns == 0);
+			free(t);
+		}
+		close_side(&x);
+	}
+}
+
 /* While the host is late, the copy lane stands empty: a copy's time begins when the copy does. */
 static void test_late_copies(void)
 {
@@ -735,8 +760,8 @@ int main(int argc, char **argv)
 {
 	static const struct unit_test all[] = {{"strategies", test_strategies}, {"graphs", test_graphs},
 		{"narrow", test_narrow}, {"a graph is ready", test_graph_is_ready}, {"stamps", test_stamps},
-		{"late copies", test_late_copies}, {"overhead", test_overhead}, {"hooks", test_hooks},
-		{"bad id", test_bad_id}, {"link cut", test_link_cut}, {"orders", test_orders},
+		{"a span", test_span}, {"late copies", test_late_copies}, {"overhead", test_overhead},
+		{"hooks", test_hooks}, {"bad id", test_bad_id}, {"link cut", test_link_cut}, {"orders", test_orders},
 		{"missing wait", test_missing_wait}};
 	static const struct unit_test one[] = {{"variant", test_chosen}};
 	struct cuda_facts facts;
