@@ -167,26 +167,44 @@ static double flash8_s(const struct op *op, const struct rates *r, bool backward
 	       cast * (dtype_bytes(DT_FP8) + dtype_bytes((enum dtype)op->dtype)) / r->memory_Bps;
 }
 
-/* FlashAttention-4's shares are of heads of 128. A score of a narrower head takes as long for its exponential, and its
- * products are smaller. */
-static bool narrow_head(const struct op *op, const struct rates *r, const struct stack *s)
+/* Returns the time by which the softmax of narrow heads is longer than its part of the shares, which are of heads of
+ * 128. An exponential of a score takes as long for any width, while the score's products shrink with it. */
+static double narrow_s(const struct op *op, const struct rates *r, bool backward, double scores)
 {
-	return s->attention_kernel == KERNEL_FA4 && (double)op->attn.head_dim <= r->parameters->gpu.narrow_head;
+	const double wide = r->parameters->gpu.attention_head, narrower = fmax(0, 1 - (double)op->attn.head_dim / wide);
+	return r->exp_per_s > 0
+	               ? narrower * scores * (backward ? r->parameters->gpu.attention_exps_backward : 1) / r->exp_per_s
+	               : 0;
+}
+
+/* Returns the bytes that the loops over tiles do not hide. Forward a tile's queries are read before its loop, and its
+ * result is written behind it. Backward a tile's keys and values are read before, and their gradients written behind.
+ * Kernels of their own multiply the result and its gradient, fill the sums of the queries' gradients in fp32 with
+ * zeros, and cast them (Dao-AILab/flash-attention, csrc/flash_attn/src/flash_bwd_launch_template.h; cuDNN's
+ * compute_dot_do_o and convert_dq_to_16bits: tests/validation/gpu/h200/kernels-llama-1b-bf16.csv). */
+static double ends_B(const struct op *op, bool backward)
+{
+	const struct op_attn *a = &op->attn;
+	const double rows = (double)a->batch * (double)a->seq, keys = (double)a->batch * (double)op_keys(op),
+		     head = (double)a->head_dim, value = (double)op_value_dim(op),
+		     queries = rows * (double)a->heads * head, results = rows * (double)a->heads * value,
+		     kv = keys * (double)a->kv_heads * (head + value), B = dtype_bytes((enum dtype)op->dtype);
+	return backward ? 2 * B * results + (2 * dtype_bytes(DT_FP32) + B) * queries + 2 * B * kv
+	                : B * (queries + results);
 }
 
 static double flash_s(const struct op *op, const struct rates *r, const struct stack *s)
 {
-	bool backward = op->kind == OP_ATTENTION_GRAD || op->kind == OP_ATTENTION_PART_GRAD;
-	double rate = r->matrix_flop_per_s[op->dtype] * r->attention_share[s->attention_kernel][backward];
-	if (narrow_head(op, r, s))
-		rate *= r->narrow_share[backward];
+	const bool backward = op->kind == OP_ATTENTION_GRAD || op->kind == OP_ATTENTION_PART_GRAD;
+	const double rate = r->matrix_flop_per_s[op->dtype] * r->attention_share[s->attention_kernel][backward];
 	if (s->attention_kernel == KERNEL_MASKED)
 		return op_flop(op) * (double)op->attn.seq * (double)op_keys(op) / op_pairs(op) / rate;
 	const double diagonal_tiles = 1 + op_masked_ends(op) * (r->device.tiles.attention - 1) / 2 / op_pairs(op),
 		     tiles = fmin(diagonal_tiles, 2);
 	if (s->attention8 && r->attention8_share[backward] > 0)
 		return flash8_s(op, r, backward, tiles);
-	return op_flop(op) * tiles / rate;
+	const double scores = tiles * (double)op->attn.batch * (double)op->attn.heads * op_pairs(op);
+	return op_flop(op) * tiles / rate + narrow_s(op, r, backward, scores) + ends_B(op, backward) / r->memory_Bps;
 }
 
 /* The products of naive attention run as batched matrix products; on vector units where a head's rows are not whole 16

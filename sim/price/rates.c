@@ -39,8 +39,6 @@ static void set_products(const struct device_spec *d, const struct parameters *x
 			r->attention_share[k][backward] = share > 0 ? share
 			                                            : d->gemm_share * usual[k != KERNEL_FA1][backward];
 		}
-	r->narrow_share[0] = d->attention_share[KERNEL_FA4][0] > 0 ? x->gpu.narrow_head_forward : 1;
-	r->narrow_share[1] = d->attention_share[KERNEL_FA4][1] > 0 ? x->gpu.narrow_head_backward : 1;
 	memcpy(r->attention8_share, d->attention8_share, sizeof r->attention8_share);
 	r->attention_share[KERNEL_MASKED][0] = r->attention_share[KERNEL_FA2][0] * x->gpu.masked_forward;
 	r->attention_share[KERNEL_MASKED][1] = r->attention_share[KERNEL_FA2][1] * x->gpu.masked_backward;
@@ -77,6 +75,7 @@ static void set_device(const struct machine *m, const struct what_if *w, struct 
 	set_products(d, m->parameters, r);
 	set_unaligned(d, m->parameters, r);
 	r->repeated_data = factor(d->repeated_data);
+	r->exp_per_s = (double)d->sms * d->boost_Hz * m->parameters->gpu.exp_clock * factor(w->compute);
 	r->vector_flop_per_s = d->vector_flop_per_s * factor(w->compute);
 	if (d->compute_capability > 0)
 		r->unvectorized_per_s = (double)d->sms * d->boost_Hz * m->parameters->gpu.unvectorized *

@@ -8,7 +8,7 @@ What would shorten the step: each change predicted by itself. Launches, a loader
                                           saves  of the step  tuning stage
         with
     ----------------------------------------------------------------------
-      the step as one CUDA graph        7.83 ms       57.1 %  3 fuse
+      the step as one CUDA graph        7.78 ms       56.7 %  3 fuse
         --set train.cuda_graph=true
       larger micro-batches              6.82 ms       49.7 %  3 fuse
         --set train.micro_batch=8
@@ -24,9 +24,9 @@ What would shorten the step: each change predicted by itself. Launches, a loader
                                          saves  of the step  tuning stage
         with
     ----------------------------------------------------------------------
-      16-bit weights, fp32 master copy  897 us       17.6 %  1 format
+      16-bit weights, fp32 master copy  897 us       17.3 %  1 format
         --set train.param_dtype=bf16 --set train.master_weights=true
-      another data-parallel strategy    614 us       12.0 %  5 communicate
+      another data-parallel strategy    614 us       11.9 %  5 communicate
         --set parallel.strategy=fsdp
       8-bit moments                     267 us        5.2 %  4 fit
         --set train.optimizer_bits=8
@@ -49,13 +49,13 @@ fp32 on a GPU with Tensor Cores, an odd vocabulary, naive attention, kernels one
     ---------------------------------------------------------------------------------------
       16-bit products      511 ms       76.8 %  1 format      --set train.dtype=bf16
       tf32 products        417 ms       62.6 %  1 format      --set train.dtype=tf32
-      flash attention     53.6 ms        8.0 %  3 fuse        --set train.attention=flash
+      flash attention     53.4 ms        8.0 %  3 fuse        --set train.attention=flash
       the compiled stack  41.4 ms        6.2 %  3 fuse        --set train.stack=pytorch-ddp
     Changes that shorten the step, each alone; symptom: compute-bound (18 changes tried)
                                           saves  of the step  tuning stage   with
     -------------------------------------------------------------------------------------------------------------------------------------
-      another data-parallel strategy    3.40 ms        6.2 %  5 communicate  --set parallel.strategy=fsdp
-      16-bit weights, fp32 master copy  3.16 ms        5.8 %  1 format       --set train.param_dtype=bf16 --set train.master_weights=true
+      another data-parallel strategy    3.40 ms        6.0 %  5 communicate  --set parallel.strategy=fsdp
+      16-bit weights, fp32 master copy  3.16 ms        5.6 %  1 format       --set train.param_dtype=bf16 --set train.master_weights=true
       8-bit moments                     1.00 ms        1.8 %  4 fit          --set train.optimizer_bits=8
       compressed gradients               726 us        1.3 %  5 communicate  --set train.grad_compression=bf16
 
@@ -72,9 +72,9 @@ A tensor group that crosses from node to node, over fewer NICs than it has GPUs:
                                       saves  of the step  tuning stage   with
     -------------------------------------------------------------------------------------------------------
       another tensor group           6.52 s       73.3 %  5 communicate  --set parallel.tensor=8
-      larger micro-batches           3.87 s       43.5 %  3 fuse         --set train.micro_batch=16
-      overlapped tensor collectives  3.29 s       37.0 %  5 communicate  --set parallel.tensor_overlap=true
-      another number of stages       107 ms        1.2 %  6 pipeline     --set parallel.pipeline=2
+      larger micro-batches           3.87 s       43.4 %  3 fuse         --set train.micro_batch=16
+      overlapped tensor collectives  3.30 s       37.0 %  5 communicate  --set parallel.tensor_overlap=true
+      another number of stages       106 ms        1.2 %  6 pipeline     --set parallel.pipeline=2
 
 Where nothing fits, single changes with which it does; and where no single one suffices:
 
@@ -98,7 +98,7 @@ Where nothing fits, single changes with which it does; and where no single one s
 A config that can be read only once gets its advice, too:
 
     $ stepsim predict <(printf 'model: {layers: 2}\ncluster: {system: dgx-h100}\n') 2>&1 | grep -E '^stepsim|^Symptom|^Changes|^step time'
-    step time                     18.8 ms
+    step time                     18.9 ms
     Changes that shorten the step, each alone; symptom: compute-bound (20 changes tried)
 
 A step with nothing to gain, and none asked for:
@@ -146,10 +146,10 @@ With -v the rest of it, and what a little of each rate is worth:
     sensitivity: time saved by a small change of a rate, and the step if that part took no time:
                                 change    saves  elasticity  step without it
     ------------------------------------------------------------------------
-      compute rate               +10 %   180 ms       0.834           479 ms
-      memory bandwidth           +10 %  27.3 ms       0.127           2.08 s
-      bandwidth inside a node    +10 %  7.20 ms       0.033           2.36 s
-      network bandwidth          +10 %      0 s       0.000           2.37 s
-      latency of communication   -10 %  1.19 ms       0.005           2.36 s
-      kernel launches            -10 %      0 s       0.000           2.37 s
-      all communication           none                                2.28 s
+      compute rate               +10 %   181 ms       0.829           483 ms
+      memory bandwidth           +10 %  28.9 ms       0.133           2.09 s
+      bandwidth inside a node    +10 %  7.20 ms       0.033           2.39 s
+      network bandwidth          +10 %      0 s       0.000           2.40 s
+      latency of communication   -10 %  1.19 ms       0.005           2.39 s
+      kernel launches            -10 %      0 s       0.000           2.40 s
+      all communication           none                                2.31 s

@@ -31,7 +31,7 @@ Four experts on each of two ranks. Each routes its 128 rows to 2 of 8 experts: 3
 The groups of tensor parallel ranks are a part of those that share experts.
 
     $ stepsim predict $ROOT/configs/ep-mixtral-8x7b-64xh100.yaml --set parallel.tensor=2 --set parallel.sequence_parallel=true | head -10
-    A step takes 3.16 s (90 % interval: 2.54 s to 4.21 s); 60 % of communication hides behind compute,
+    A step takes 3.15 s (90 % interval: 2.53 s to 4.20 s); 60 % of communication hides behind compute,
       the rest takes 5.9 % of the step; it fits, 42.5 GiB are free.
     mixtral-8x7b (46.7 B parameters, 12.9 B active), zero1 on 64 ranks (tp 2, ep 8, dp 16, pp 2, edp 4),
       bf16
@@ -39,39 +39,39 @@ The groups of tensor parallel ranks are a part of those that share experts.
     on: NVIDIA DGX H100, 64 x NVIDIA H100 SXM5 80GB (catalogue configs/systems/dgx-h100.yaml)
                                 predicted  of the step  bound by
     --------------------------------------------------------------------
-    step time                      3.16 s
+    step time                      3.15 s
 
 Mixtral 8x7B: 46.7 billion parameters; MFU counts the 12.9 billion that work on a token.
 
     $ stepsim predict $ROOT/configs/ep-mixtral-8x7b-64xh100.yaml
-    A step takes 3.16 s (90 % interval: 2.54 s to 4.21 s); 64 % of communication hides behind compute,
+    A step takes 3.14 s (90 % interval: 2.53 s to 4.19 s); 64 % of communication hides behind compute,
       the rest takes 3.8 % of the step; it fits, 26.2 GiB are free.
     mixtral-8x7b (46.7 B parameters, 12.9 B active), zero1 on 64 ranks (ep 8, dp 32, pp 2, edp 4), bf16
     a step: 256 sequences of 4096 tokens, 8 micro-batches of 1 a replica
     on: NVIDIA DGX H100, 64 x NVIDIA H100 SXM5 80GB (catalogue configs/systems/dgx-h100.yaml)
                                 predicted  of the step  bound by
     --------------------------------------------------------------------
-    step time                      3.16 s
-    tokens/s                        332 k
-    model FLOP/s a device     435 TFLOP/s
-    MFU                            43.9 %
+    step time                      3.14 s
+    tokens/s                        334 k
+    model FLOP/s a device     437 TFLOP/s
+    MFU                            44.1 %
     --------------------------------------------------------------------
     where the step goes
-      compute                      2.59 s       82.0 %
+      compute                      2.58 s       82.0 %
       exposed communication        119 ms        3.8 %
       copy                         533 ns        0.0 %
-      bubble                       435 ms       13.8 %
+      bubble                       433 ms       13.8 %
       optimizer                   7.48 ms        0.2 %
       idle                        6.52 ms        0.2 %
     --------------------------------------------------------------------
     communication
-      moving bytes                 333 ms       10.5 %
+      moving bytes                 333 ms       10.6 %
       waiting for late ranks          0 s        0.0 %
       overlap                      64.3 %
     --------------------------------------------------------------------
     ops, summed (count)
-      gemm (1920)                  2.13 s       67.5 %  compute
-      attention (256)              139 ms        4.4 %  compute
+      gemm (1920)                  2.13 s       67.8 %  compute
+      attention (256)              128 ms        4.1 %  compute
       norm (512)                  49.5 ms        1.6 %  latency
       elementwise (640)            229 ms        7.3 %  memory
       embedding (16)               490 us        0.0 %  latency
@@ -95,29 +95,29 @@ Mixtral 8x7B: 46.7 billion parameters; MFU counts the 12.9 billion that work on 
     The stages of the predicted step; the table above is of the one that ends last.
     stage  layers  compute  exposed comm.   bubble  optimizer  other, idle    memory
     --------------------------------------------------------------------------------
-    0          16   2.59 s         119 ms   435 ms    7.48 ms      6.52 ms  53.5 GiB
-    1          16   2.62 s         285 ms  48.1 ms    7.41 ms       197 ms  39.0 GiB
+    0          16   2.58 s         119 ms   433 ms    7.48 ms      6.52 ms  53.5 GiB
+    1          16   2.61 s         285 ms  47.9 ms    7.41 ms       195 ms  39.0 GiB
     Changes that shorten the step, each alone; symptom: pipeline bubble (25 changes tried)
                                  saves  of the step  tuning stage
         with
     -----------------------------------------------------------------------
-      lower-precision products  1.00 s       31.7 %  1 format
+      lower-precision products  1.00 s       31.9 %  1 format
         --set train.dtype=fp8
-      another number of stages  318 ms       10.1 %  6 pipeline
+      another number of stages  317 ms       10.1 %  6 pipeline
         --set parallel.pipeline=1
-      interleaved stages        260 ms        8.2 %  6 pipeline
+      interleaved stages        258 ms        8.2 %  6 pipeline
         --set parallel.schedule=interleaved --set parallel.virtual_stages=8
-      another schedule          105 ms        3.3 %  6 pipeline
+      another schedule          103 ms        3.3 %  6 pipeline
         --set parallel.schedule=zero_bubble
-    90 % interval of the prediction: 2.54 s to 4.21 s
+    90 % interval of the prediction: 2.53 s to 4.19 s
       its width comes from software 15 %, experts 24 %, traffic 5 %, network 1 % (root of the sum of
         squares)
     Bottleneck: compute: gemm 68 % of the step
     warning: nothing was measured on this machine: the rates of hardware and software come from
       published runs
     $ stepsim predict $ROOT/configs/ep-mixtral-8x7b-64xh100.yaml --set train.micro_batch=2 --set model.capacity_factor=1.25 | grep -E 'step time|MFU|alltoall|total'
-    step time                      4.04 s
-    MFU                            34.3 %
+    step time                      4.03 s
+    MFU                            34.4 %
       alltoall (384)               133 ms        3.3 %  link
       total                      95.2 GiB               DOES NOT FIT in 79.6 GiB
 

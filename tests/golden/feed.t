@@ -32,37 +32,37 @@ Launches, and the graph that does without them:
     > part $ROOT/configs/launch-bound.yaml
     > part $ROOT/configs/launch-bound.yaml --set train.cuda_graph=true
     step time                      13.7 ms
-      compute                      5.00 ms       36.4 %
-      exposed communication         279 us        2.0 %
+      compute                      5.04 ms       36.8 %
+      exposed communication         276 us        2.0 %
       optimizer                     688 us        5.0 %
-      idle                         7.76 ms       56.5 %
-    Bottleneck: kernel launches on the host leave the device idle: 57 % of the step
-    step time                      5.89 ms
-      compute                      5.04 ms       85.5 %
+      idle                         7.71 ms       56.2 %
+    Bottleneck: kernel launches on the host leave the device idle: 56 % of the step
+    step time                      5.94 ms
+      compute                      5.08 ms       85.6 %
       exposed communication         164 us        2.8 %
-      optimizer                     688 us       11.7 %
+      optimizer                     688 us       11.6 %
     Bottleneck: compute: gemm 38 % of the step
 
 Synchronisation, in every step, in every tenth, in none:
 
     $ part() { stepsim predict "$@" -q | grep -E '^(step time|  (host|idle)  |Bottleneck)'; }
     > for n in 1 10 0; do part $ROOT/configs/sync.yaml --set train.sync_every=$n; done
-    step time                     5.11 ms
+    step time                     5.18 ms
       host                        7.00 us        0.1 %
       idle                        19.2 us        0.4 %
     Bottleneck: compute: gemm 40 % of the step
-    step time                     5.08 ms
+    step time                     5.16 ms
       host                        2.65 us        0.1 %
     Bottleneck: compute: gemm 40 % of the step
-    step time                     5.08 ms
+    step time                     5.15 ms
     Bottleneck: compute: gemm 40 % of the step
 
 Copies from memory that is not pinned hold the host thread:
 
     $ stepsim predict $ROOT/configs/sync.yaml -q --set data.bytes=100MB --set train.sync_every=0 | grep -E '^  (copy|idle) '
     > stepsim predict $ROOT/configs/sync.yaml -q --set data.bytes=100MB --set train.sync_every=0 --set data.pin_memory=false | grep -E '^  (copy|idle) '
-      copy                        1.51 ms       22.9 %
-      copy (1)                    1.59 ms       24.1 %  link
-      copy                        3.17 ms       38.4 %
+      copy                        1.51 ms       22.6 %
+      copy (1)                    1.59 ms       23.8 %  link
+      copy                        3.17 ms       38.1 %
       idle                        7.00 us        0.1 %
-      copy (1)                    3.17 ms       38.4 %  link
+      copy (1)                    3.17 ms       38.1 %  link

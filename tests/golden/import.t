@@ -62,8 +62,8 @@ is in tests/unit/test_import.c.)
     #   15  no effect     float8.enable_fsdp_float8_all_gather = true: other keys decide
     #   17  not modelled  plugin.name = mine: not known to stepsim
     stepsim: titan.toml: a config of torchtitan, of which 7 keys are taken and 1 not modelled (`stepsim import` shows each)
-    A step takes 1.44 s (90 % interval: 1.26 s to 1.74 s); 52 % of communication hides behind compute,
-      the rest takes 9.2 % of the step; it fits, 118 GiB are free.
+    A step takes 1.45 s (90 % interval: 1.27 s to 1.75 s); 52 % of communication hides behind compute,
+      the rest takes 9.1 % of the step; it fits, 118 GiB are free.
     llama3-8b (8.03 B parameters), fsdp on 64 ranks (tp 2, dp 32), bf16
     a step: 64 sequences of 8192 tokens, 1 micro-batch of 2 a replica
 
@@ -87,8 +87,8 @@ A command line of Megatron-LM, as its scripts have it.
     cluster:
       system: dgx-a100 # --system
       nodes: 2 # nnodes
-    A step takes 4.87 s (90 % interval: 3.99 s to 6.35 s); 35 % of communication hides behind compute,
-      the rest takes 10.8 % of the step; it fits, 38.7 GiB are free.
+    A step takes 4.88 s (90 % interval: 3.99 s to 6.36 s); 35 % of communication hides behind compute,
+      the rest takes 10.7 % of the step; it fits, 38.7 GiB are free.
 
 DeepSpeed says nothing of the model: a Hugging Face config.json beside it does, or a preset's name.
 

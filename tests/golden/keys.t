@@ -9,38 +9,38 @@ Tensor-parallel collectives beside the tiles of products: Megatron's habit (user
     > for overlap in true false; do for stack in megatron-core pytorch-ddp; do
     >   stepsim predict tp.yaml -q --set train.stack=$stack --set parallel.tensor_overlap=$overlap | grep -E 'exposed comm|moving|  overlap'; done; done
     > stepsim predict tp.yaml -q | grep -E 'exposed comm|moving|  overlap'
-      exposed communication        150 ms       13.2 %
+      exposed communication        159 ms       14.1 %
       moving bytes                 562 ms       49.7 %
-      overlap                      73.3 %
+      overlap                      71.7 %
       exposed communication       36.2 ms        3.6 %
-      moving bytes                 608 ms       61.2 %
-      overlap                      94.0 %
-      exposed communication        428 ms       32.0 %
-      moving bytes                 617 ms       46.1 %
+      moving bytes                 611 ms       61.0 %
+      overlap                      94.1 %
+      exposed communication        428 ms       32.4 %
+      moving bytes                 617 ms       46.7 %
       overlap                      30.6 %
-      exposed communication        378 ms       26.7 %
-      moving bytes                 617 ms       43.6 %
+      exposed communication        378 ms       26.5 %
+      moving bytes                 617 ms       43.3 %
       overlap                      38.8 %
-      exposed communication        150 ms       13.2 %
+      exposed communication        159 ms       14.1 %
       moving bytes                 562 ms       49.7 %
-      overlap                      73.3 %
+      overlap                      71.7 %
 Slow ranks: the step is the slowest one's. Failures: how much of the time is steps.
 
     $ for slow in '{}' '{5: 1.25}' '{n2: 1.25, 5: 1.1}'; do
     >   COLUMNS=999 stepsim predict $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --set cluster.slow_ranks="$slow" | grep -E 'step time|MFU|slowest'; done
     > COLUMNS=999 stepsim predict $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --set cluster.jitter=0.02 --set cluster.mtbf_hours=50 --set cluster.checkpoint_s=90s | grep -E 'step time|goodput|slowest'
     > COLUMNS=999 stepsim predict $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --set cluster.mtbf_hours=50 --set cluster.checkpoint_s=90s --json - | grep -E 'goodput|checkpoint'
-    step time                      2.37 s
-    MFU                            42.6 %
-    step time                      2.94 s
-    MFU                            34.4 %
-    warning: the slowest rank computes 1.25 times as long as the mean (cluster.slow_ranks, jitter): 584 ms of this step, for which the others wait
-    step time                      2.94 s
-    MFU                            34.4 %
-    warning: the slowest rank computes 1.25 times as long as the mean (cluster.slow_ranks, jitter): 584 ms of this step, for which the others wait
-    step time                      2.48 s
+    step time                      2.40 s
+    MFU                            42.1 %
+    step time                      2.98 s
+    MFU                            34.0 %
+    warning: the slowest rank computes 1.25 times as long as the mean (cluster.slow_ranks, jitter): 591 ms of this step, for which the others wait
+    step time                      2.98 s
+    MFU                            34.0 %
+    warning: the slowest rank computes 1.25 times as long as the mean (cluster.slow_ranks, jitter): 591 ms of this step, for which the others wait
+    step time                      2.51 s
     goodput                        96.8 %               a checkpoint every 93.9 min
-    warning: the slowest rank computes 1.05 times as long as the mean (cluster.slow_ranks, jitter): 110 ms of this step, for which the others wait
+    warning: the slowest rank computes 1.05 times as long as the mean (cluster.slow_ranks, jitter): 111 ms of this step, for which the others wait
           "checkpoint_s": 90.0
         "goodput": 0.968225440841449,
         "checkpoint_interval_s": 5632.25790218609,
@@ -84,12 +84,12 @@ A sliding window: attention's work falls with it. Moments in 8 bits: memory and 
     $ for window in 0 4096 1024; do stepsim predict $ROOT/configs/llama3-8b-fsdp-64xh100.yaml -q --set model.sliding_window=$window | grep -E 'attention|MFU'; done
     > for bits in 32 8; do stepsim predict $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --set train.optimizer_bits=$bits | grep -E '  optimizer'; done
     > stepsim $ROOT/configs/ddp-tiny.yaml --set model.sliding_window=8 --set train.attention=naive 2>&1 | tail -n 1
-    MFU                            42.6 %
-      attention (96)               526 ms       22.2 %  compute
-    MFU                            40.2 %
-      attention (96)               405 ms       18.0 %  compute
-    MFU                            41.3 %
-      attention (96)               146 ms        7.3 %  compute
+    MFU                            42.1 %
+      attention (96)               552 ms       23.0 %  compute
+    MFU                            39.7 %
+      attention (96)               429 ms       18.8 %  compute
+    MFU                            40.9 %
+      attention (96)               168 ms        8.3 %  compute
       optimizer                   1.24 ms        0.1 %
       optimizer (33)              1.24 ms        0.1 %  memory
       optimizer state             957 MiB
@@ -104,11 +104,11 @@ An all-reduce of two levels is priced from its parts, and -v names it; inside on
     > COLUMNS=999 stepsim predict $ROOT/configs/ddp-gpt2-774m-32xl40s.yaml -v --set collectives.algorithm=hierarchical --set cluster.system='gpu:8 mi300x nic:8x400Gb/s' 2>&1 | grep -E '^(all_reduce, dp .* 250 MiB|step time)'
     > stepsim $ROOT/configs/ddp-tiny.yaml --set collectives.algorithm=hierarchical 2>&1 | tail -n 1
     all_reduce, dp     32   250 MiB  hierarchical                   2  38.4 ms  link      socket between CPU0 and CPU1, 16.0 GB/s
-    step time                       684 ms
+    step time                       686 ms
     all_reduce, dp      8   250 MiB  ring       Simple           2  28.9 ms  link      socket between CPU0 and CPU1, 16.0 GB/s
-    step time                      1.54 s
+    step time                      1.58 s
     all_reduce, dp     32   250 MiB  hierarchical                      2.40 ms  link      xGMI among 8 GPUs, 7 rings of 48.0 GB/s
-    step time                      150 ms
+    step time                      152 ms
     stepsim: collectives.algorithm: NCCL lacks hierarchical, which is predicted, not executed
 
 Why a prediction is what it is: -v.
@@ -125,7 +125,7 @@ Why a prediction is what it is: -v.
     class           bound by   ops        FLOP     bytes    alone        FLOP/s        B/s
     --------------------------------------------------------------------------------------
     gemm            compute   1548   738 TFLOP   369 GiB   1.22 s   604 TFLOP/s   325 GB/s
-    attention       compute    256   123 TFLOP  30.2 GiB   267 ms   462 TFLOP/s   122 GB/s
+    attention       compute    256   123 TFLOP  30.2 GiB   231 ms   533 TFLOP/s   140 GB/s
     norm            latency    520  87.2 GFLOP   134 GiB  48.3 ms  1.81 TFLOP/s  2.98 TB/s
     elementwise     memory     256   150 GFLOP   265 GiB  94.3 ms  1.59 TFLOP/s  3.02 TB/s
     elementwise     latency    384  18.3 GFLOP  85.2 GiB  30.8 ms   593 GFLOP/s  2.97 TB/s
@@ -201,9 +201,9 @@ Names of other programs stand for keys, and results have the keys. Without a sec
 On a GPU whose attention kernels nobody timed, the first generation is the slower one, forward and backward:
 
     $ for kernel in fa1 fa2; do COLUMNS=200 stepsim predict $ROOT/configs/ddp-gpt2-774m-32xl40s.yaml -v --set train.attention=flash --set train.attention_kernel=$kernel 2>&1 | grep -E '^attention(_grad)? ' | awk '{ print $1, $(NF - 3), $(NF - 2) }'; done
-    attention 73.7 TFLOP/s
-    attention 90.5 TFLOP/s
-    attention_grad 43.0 TFLOP/s
-    attention 145 TFLOP/s
-    attention 157 TFLOP/s
-    attention_grad 88.4 TFLOP/s
+    attention 53.5 TFLOP/s
+    attention 71.0 TFLOP/s
+    attention_grad 30.6 TFLOP/s
+    attention 85.1 TFLOP/s
+    attention 110 TFLOP/s
+    attention_grad 48.9 TFLOP/s

@@ -65,9 +65,9 @@ Attention in fp8 takes a GPU's own rates, on Blackwell; the products must be in 
     $ printf 'model: {preset: llama2-7b, seq_len: 4096}\ntrain: {stack: megatron-core, global_batch: 1, micro_batch: 1, dtype: fp8, master_weights: true}\n' >fp8.yaml
     > for gpu in b200 h100-sxm; do for dtype in auto fp8; do stepsim predict fp8.yaml --set cluster.system="gpu:1 $gpu" --set train.attention_dtype=$dtype -v 2>&1 | grep '^attention_grad'; done; done
     > stepsim predict fp8.yaml --set train.dtype=bf16 --set train.attention_dtype=fp8
-    attention_grad        32  11.0 TFLOP  8.03 GiB    12.0 ms   913 TFLOP/s   716 GB/s
+    attention_grad        32  11.0 TFLOP  8.03 GiB    12.9 ms   855 TFLOP/s   671 GB/s
     attention_grad        32  11.0 TFLOP  8.03 GiB    9.86 ms  1.12 PFLOP/s   875 GB/s
-    attention_grad        32  11.0 TFLOP  8.03 GiB    25.5 ms   431 TFLOP/s   338 GB/s
-    attention_grad        32  11.0 TFLOP  8.03 GiB    25.5 ms   431 TFLOP/s   338 GB/s
+    attention_grad        32  11.0 TFLOP  8.03 GiB    24.2 ms   455 TFLOP/s   357 GB/s
+    attention_grad        32  11.0 TFLOP  8.03 GiB    24.2 ms   455 TFLOP/s   357 GB/s
     stepsim: --set train.attention_dtype=fp8: fp8 goes with attention flash and dtype fp8, mxfp8 or nvfp4
     [2]

@@ -3,7 +3,7 @@ Offloading: what crosses to the host and back, what it leaves on the device, and
     $ for o in none optimizer optimizer+params activations; do echo "$o"
     >   stepsim predict $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --set train.offload=$o 2>/dev/null | grep -E '^step time|^  copy  |^  optimizer  |^  weights|^  gradients|^  optimizer state|^  activations|total'; done
     none
-    step time                      2.37 s
+    step time                      2.40 s
       optimizer                   1.24 ms        0.1 %
       weights                     479 MiB
       gradients                   479 MiB
@@ -11,20 +11,20 @@ Offloading: what crosses to the host and back, what it leaves on the device, and
       activations                8.29 GiB
       total                      15.5 GiB               fits in 79.6 GiB
     optimizer
-    step time                      2.45 s
+    step time                      2.47 s
       copy                        1.07 ms        0.0 %
       optimizer                   73.9 ms        3.0 %
       weights                     479 MiB
       activations                8.29 GiB
       total                      14.1 GiB               fits in 79.6 GiB
     optimizer+params
-    step time                      2.46 s
+    step time                      2.48 s
       copy                        7.95 ms        0.3 %
       optimizer                   73.9 ms        3.0 %
       activations                8.29 GiB
       total                      13.6 GiB               fits in 79.6 GiB
     activations
-    step time                      2.37 s
+    step time                      2.40 s
       optimizer                   1.24 ms        0.1 %
       weights                     479 MiB
       gradients                   479 MiB
@@ -35,7 +35,7 @@ Offloading: what crosses to the host and back, what it leaves on the device, and
 The interval is as wide as hosts differ; a warning says what was taken, and how much memory each host needs.
 
     $ COLUMNS=999 stepsim predict $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --set train.offload=optimizer 2>&1 | grep -E '^90 %|offload'
-    90 % interval of the prediction: 2.15 s to 2.94 s
+    90 % interval of the prediction: 2.18 s to 2.97 s
     warning: offload: 15.0 GiB of each host's memory are in use
     warning: offload: the host's update is taken at 390 GB/s for all ranks of a host; hosts, threads and bindings differ by a factor of 4 either way, and so does the interval
 

@@ -16,7 +16,7 @@ Four stages of a tiny model: the step, and a row for each stage.
     where the step goes
       compute                      216 us       44.1 %
       exposed communication       48.3 us        9.9 %
-      bubble                       221 us       45.3 %
+      bubble                       221 us       45.2 %
       optimizer                   3.56 us        0.7 %
     --------------------------------------------------------------------
     communication
@@ -26,7 +26,7 @@ Four stages of a tiny model: the step, and a row for each stage.
     --------------------------------------------------------------------
     ops, summed (count)
       gemm (48)                   88.4 us       18.1 %  latency
-      attention (8)               12.1 us        2.5 %  latency
+      attention (8)               12.2 us        2.5 %  latency
       norm (16)                   24.3 us        5.0 %  latency
       elementwise (28)            42.7 us        8.7 %  latency
       embedding (16)              24.2 us        4.9 %  latency
@@ -48,14 +48,14 @@ Four stages of a tiny model: the step, and a row for each stage.
     stage  layers  compute  exposed comm.  bubble  optimizer  other, idle    memory
     -------------------------------------------------------------------------------
     0           1   216 us        48.3 us  221 us    3.56 us          0 s  1.00 GiB
-    1           1   186 us        77.3 us  181 us    1.96 us      43.3 us  1.00 GiB
-    2           1   186 us        77.1 us  146 us    1.96 us      78.0 us  1.00 GiB
+    1           1   186 us        77.3 us  181 us    1.96 us      43.4 us  1.00 GiB
+    2           1   186 us        77.1 us  146 us    1.96 us      78.1 us  1.00 GiB
     3           1   231 us        36.4 us  119 us    3.54 us      99.4 us  1.00 GiB
     Changes that shorten the step, each alone; symptom: pipeline bubble (8 changes tried)
                                           saves  of the step  tuning stage
         with
     ----------------------------------------------------------------------
-      larger micro-batches               121 us       24.7 %  3 fuse
+      larger micro-batches               120 us       24.6 %  3 fuse
         --set train.micro_batch=8
       16-bit weights, fp32 master copy  80.7 us       16.5 %  1 format
         --set train.param_dtype=bf16 --set train.master_weights=true
@@ -153,32 +153,32 @@ zbv: two chunks a stage, the second ones come back up. On its way to the first s
         98 recv_prev  L3 gradient backward recv mb1 from stage 0 [4096] out:w=101+0 after 96
        135 send_prev  L1 gradient backward send mb1 to stage 0 [4096] in:r=119+0 after 134
     $ stepsim predict $ROOT/configs/pp-llama3-70b-64xh100.yaml --set parallel.schedule=zbv | sed -n '/^step time/p; /^  bubble/p; /^stage/,/^3/p'
-    step time                      15.4 s
+    step time                      15.2 s
       bubble                       872 ms        5.7 %
     stage  layers  compute  exposed comm.   bubble  optimizer  other, idle    memory
     --------------------------------------------------------------------------------
-    0          20   14.6 s         669 ms  7.20 ms    12.2 ms      61.3 ms  49.9 GiB
-    1          20   13.8 s         710 ms   832 ms    10.9 ms      29.3 ms  48.0 GiB
-    2          20   13.8 s         705 ms   852 ms    10.9 ms      14.7 ms  59.3 GiB
-    3          20   13.8 s         699 ms   872 ms    10.9 ms          0 s  70.6 GiB
+    0          20   14.4 s         669 ms  3.51 ms    12.2 ms      65.0 ms  49.9 GiB
+    1          20   13.6 s         710 ms   830 ms    10.9 ms      31.8 ms  48.0 GiB
+    2          20   13.6 s         706 ms   850 ms    10.9 ms      15.9 ms  59.3 GiB
+    3          20   13.6 s         699 ms   872 ms    10.9 ms          0 s  70.6 GiB
     $ stepsim predict $ROOT/configs/pp-llama3-70b-64xh100.yaml --set parallel.schedule=dualpipev | sed -n '/^step time/p; /^  bubble/p; /^stage/,/^3/p'
-    step time                      15.3 s
-      bubble                      7.20 ms        0.0 %
+    step time                      15.1 s
+      bubble                      3.51 ms        0.0 %
     stage  layers  compute  exposed comm.   bubble  optimizer  other, idle    memory
     --------------------------------------------------------------------------------
-    0          20   14.6 s         669 ms  7.20 ms    12.2 ms          0 s  52.5 GiB
-    1          20   13.8 s         767 ms   744 ms    10.9 ms      1.73 ms  49.7 GiB
-    2          20   13.8 s         721 ms   775 ms    10.9 ms      13.3 ms  49.7 GiB
-    3          20   13.8 s         700 ms   781 ms    10.9 ms      28.6 ms  49.7 GiB
+    0          20   14.4 s         669 ms  3.51 ms    12.2 ms          0 s  52.5 GiB
+    1          20   13.6 s         766 ms   742 ms    10.9 ms       498 us  49.7 GiB
+    2          20   13.6 s         722 ms   773 ms    10.9 ms      10.9 ms  49.7 GiB
+    3          20   13.6 s         700 ms   781 ms    10.9 ms      24.9 ms  49.7 GiB
     $ stepsim predict $ROOT/configs/pp-llama3-70b-64xh100.yaml --set parallel.schedule=zbv --set parallel.strategy=fsdp | sed -n '/^step time/p; /^  bubble/p; /^stage/,/^3/p'
-    step time                      16.4 s
-      bubble                       884 ms        5.4 %
+    step time                      16.2 s
+      bubble                       883 ms        5.4 %
     stage  layers  compute  exposed comm.   bubble  optimizer  other, idle    memory
     --------------------------------------------------------------------------------
-    0          20   15.5 s         873 ms  11.1 ms    12.2 ms      33.6 ms  48.7 GiB
-    1          20   14.7 s         890 ms   831 ms    10.9 ms      24.7 ms  46.5 GiB
-    2          20   14.7 s         876 ms   858 ms    10.9 ms      12.3 ms  57.8 GiB
-    3          20   14.7 s         862 ms   884 ms    10.9 ms          0 s  68.8 GiB
+    0          20   15.3 s         873 ms  7.40 ms    12.2 ms      37.3 ms  48.7 GiB
+    1          20   14.5 s         890 ms   829 ms    10.9 ms      27.2 ms  46.5 GiB
+    2          20   14.5 s         875 ms   857 ms    10.9 ms      13.6 ms  57.8 GiB
+    3          20   14.5 s         863 ms   883 ms    10.9 ms          0 s  68.8 GiB
 
 Tied tables are summed over both ends; the stages stand in the JSON.
 

@@ -38,14 +38,14 @@ A config from a few words, and two configs beside each other.
     stepsim: init: my.yaml exists already; give another name, or none to print the config
     [2]
     $ stepsim predict --model llama3-8b --system dgx-h100 --gpus 64 -q | head -9
-    A step takes 7.24 s (90 % interval: 6.42 s to 8.50 s); 90 % of communication hides behind compute,
-      the rest takes 2.1 % of the step; it fits, 36.3 GiB are free.
+    A step takes 7.31 s (90 % interval: 6.48 s to 8.57 s); 90 % of communication hides behind compute,
+      the rest takes 2.0 % of the step; it fits, 36.3 GiB are free.
     llama3-8b (8.03 B parameters), fsdp on 64 ranks (dp 64), bf16
     a step: 448 sequences of 8192 tokens, 7 micro-batches of 1 a replica
     on: NVIDIA DGX H100, 64 x NVIDIA H100 SXM5 80GB (catalogue configs/systems/dgx-h100.yaml)
                                 predicted  of the step  bound by
     --------------------------------------------------------------------
-    step time                      7.24 s
+    step time                      7.31 s
     $ stepsim init --gpus 64 | stepsim predict - -q | sed -n 3,5p
     llama3-8b (8.03 B parameters), fsdp on 64 ranks (dp 64), bf16
     a step: 448 sequences of 8192 tokens, 7 micro-batches of 1 a replica
@@ -57,18 +57,18 @@ A config from a few words, and two configs beside each other.
       B: b.yaml
                                     A        B  B over A
     ----------------------------------------------------
-    step time                  61.2 s   55.8 s    -8.8 %
-      compute                  60.1 s   55.7 s    -7.4 %
+    step time                  61.7 s   56.3 s    -8.7 %
+      compute                  60.7 s   56.3 s    -7.3 %
       exposed communication    994 ms  7.88 ms   -99.2 %
       optimizer               9.33 ms  74.4 ms  +697.8 %
-    tokens/s                   65.4 k   71.7 k    +9.6 %
-    MFU, %                       50.4     55.3    +9.6 %
+    tokens/s                   64.8 k   71.0 k    +9.5 %
+    MFU, %                       50.0     54.7    +9.5 %
     memory of a rank         56.5 GiB  171 GiB  +202.3 %
     fits in memory                yes       no
     key that differs          A             B            step, this key alone
     -------------------------------------------------------------------------
     train.stack               pytorch-fsdp  pytorch-ddp                +0.0 %
-    parallel.strategy         fsdp          ddp                        -8.8 %
+    parallel.strategy         fsdp          ddp                        -8.7 %
     parallel.first_bucket_mb  auto          1.0                             -
     Each line is A with that key of B; - where that is no legal plan. Effects do not add up.
     $ stepsim predict a.yaml b.yaml c.yaml
@@ -76,8 +76,8 @@ A config from a few words, and two configs beside each other.
     [2]
 A folder with Hugging Face's config.json:
     $ mkdir m; echo '{"model_type": "llama", "hidden_size": 2048, "num_hidden_layers": 16, "num_attention_heads": 32, "intermediate_size": 8192, "vocab_size": 32000, "max_position_embeddings": 131072}' >m/config.json; stepsim predict --model m --gpus 8 -q | head -5
-    A step takes 11.1 s (90 % interval: 9.64 s to 13.4 s); 91 % of communication hides behind compute,
-      the rest takes 2.6 % of the step; it fits, 70.5 GiB are free.
+    A step takes 11.5 s (90 % interval: 9.95 s to 13.8 s); 91 % of communication hides behind compute,
+      the rest takes 2.5 % of the step; it fits, 70.5 GiB are free.
     llama (1.20 B parameters), fsdp on 8 ranks (dp 8), bf16
     a step: 976 sequences of 4096 tokens, 122 micro-batches of 1 a replica
     on: NVIDIA DGX H100, 8 x NVIDIA H100 SXM5 80GB (catalogue configs/systems/dgx-h100.yaml)
