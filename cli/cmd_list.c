@@ -194,6 +194,15 @@ static enum status add_operator(struct table *t, const char *name, const struct 
 		source ? source->text : "-");
 }
 
+static enum status add_operators(struct table *t, const char *name, const struct ynode *file, const char *mapping,
+	const char *meaning, struct error *e)
+{
+	enum status st = ST_OK;
+	for (int k = OPERATOR_NONE + 1; k < OPERATOR_COUNT && !st; k++)
+		st = add_operator(t, name, file, (enum operator_kind)k, mapping, meaning, e);
+	return st;
+}
+
 /* The constants that are fitted to published measurements: of a device, of a stack or a family of stacks; those that
  * the file has, with the source that it names. */
 static enum status add_parameters_of(struct table *t, const char *folder, const char *name, struct error *e)
@@ -232,11 +241,11 @@ static enum status add_parameters_of(struct table *t, const char *folder, const 
 	for (size_t i = 0; i < STACK_MEMORIES && !st; i++)
 		st = add_parameter(t, name, ydoc_root(doc), "memory", stack_memories[i].name, stack_memories[i].meaning,
 			e);
-	for (int k = OPERATOR_NONE + 1; k < OPERATOR_COUNT && !st; k++)
-		st = add_operator(t, name, ydoc_root(doc), (enum operator_kind)k, "operators",
+	if (!st)
+		st = add_operators(t, name, ydoc_root(doc), "operators",
 			"accesses of an element, in the operands' format and in fp32; the same under autocast", e);
-	for (int k = OPERATOR_NONE + 1; k < OPERATOR_COUNT && !st; k++)
-		st = add_operator(t, name, ydoc_root(doc), (enum operator_kind)k, "unvectorized",
+	if (!st)
+		st = add_operators(t, name, ydoc_root(doc), "unvectorized",
 			"passes of its kernels that are not vectorized, and their accesses; the same under autocast",
 			e);
 	ydoc_destroy(doc);

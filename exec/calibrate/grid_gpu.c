@@ -138,10 +138,9 @@ static bool add_naive(calibration_cases *out, const struct work_device *d, enum 
 /* Softmax over stored scores, its gradient, and the rotation of q and k. */
 static bool add_attention_curves(calibration_cases *out, const struct work_device *d, enum dtype dtype)
 {
+	static const int64_t tokens[COUNT(footprints_B)] = {112, 208, 1008, 1008, 1008};
 	for (size_t i = 0; i < COUNT(footprints_B); i++) {
-		const int64_t elements = (int64_t)(footprints_B[i] / dtype_bytes(dtype) / 2), s = i > 1    ? 1008
-		                                                                                  : i == 1 ? 208
-		                                                                                           : 112;
+		const int64_t elements = (int64_t)(footprints_B[i] / dtype_bytes(dtype) / 2), s = tokens[i];
 		const struct attention_shape scores = {1, elements / (s * s) + 1, 1, s, true},
 					     rows = {1, 24, 6, elements / (36 * 128), false};
 		if (!add_attention(out, d, OP_ATTN_SOFTMAX, &scores, dtype, 128) ||

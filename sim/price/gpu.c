@@ -19,6 +19,9 @@ static bool unaligned_product(const struct op *op, const struct rates *r)
 
 static double groups_of(const struct op *op) { return op->kind == OP_GROUPED_GEMM ? (double)op->gemm.groups : 1; }
 
+/* Returns the elements of a product's result. */
+static double result_elements(const struct op *op) { return groups_of(op) * (double)op->gemm.m * (double)op->gemm.n; }
+
 /* Returns by how much Winograd's algorithm cuts a convolution's time on the units that multiply. It runs on vector
  * units, in fp32. Matrix units that are faster in fp32 (AMD's CDNA2) gain by so much less, and convolve directly where
  * that takes no longer. */
@@ -47,7 +50,7 @@ static double added_apart(const struct op *op, const struct stack *s)
 	if (!s->adds_gradients || dtype_bytes((enum dtype)op->out_dtype) <= dtype_bytes((enum dtype)op->dtype))
 		return 0;
 	if (op_is_product(op))
-		return op->flags & OP_TRANS_A ? (double)op->gemm.m * (double)op->gemm.n * groups_of(op) : 0;
+		return op->flags & OP_TRANS_A ? result_elements(op) : 0;
 	return op->kind == OP_EMBED_GRAD ? (double)op->embed.cols * (double)op->embed.table_rows : 0;
 }
 
@@ -111,10 +114,9 @@ static bool casts_gradient(const struct op *op, const struct stack *s)
  * others' sum a kernel reads both and writes the sum (torch/csrc/autograd/functions/accumulate_grad.h). */
 static double cast_gradient_B(const struct op *op)
 {
-	const double elements = groups_of(op) * (double)op->gemm.m * (double)op->gemm.n,
-		     wide_B = dtype_bytes((enum dtype)op->out_dtype),
+	const double wide_B = dtype_bytes((enum dtype)op->out_dtype),
 		     sum_B = op->flags & OP_ACCUMULATE ? 2 * wide_B + wide_B : 0;
-	return elements * (2 * dtype_bytes((enum dtype)op->dtype) + wide_B + sum_B);
+	return result_elements(op) * (2 * dtype_bytes((enum dtype)op->dtype) + wide_B + sum_B);
 }
 
 /* Returns the share of the loss's traffic that an op has: all of it, or that of its passes over the logits where tensor
@@ -129,7 +131,7 @@ static double unvectorized_s(const struct op *op, const struct rates *r, const s
 {
 	struct slow_kernels k = operators_unvectorized(op, s);
 	if (casts_gradient(op, s)) {
-		const double elements = groups_of(op) * (double)op->gemm.m * (double)op->gemm.n;
+		const double elements = result_elements(op);
 		k.elements += elements;
 		k.bytes += elements * (dtype_bytes((enum dtype)op->dtype) + dtype_bytes((enum dtype)op->out_dtype));
 	}
