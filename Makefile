@@ -204,8 +204,8 @@ $(B)/tests/cuda/probe.cu.o: tests/cuda/probe.cu
 	$(NVCC) -std=c++17 -I. -Xcompiler -fPIC,-Wall,-Wextra -gencode arch=compute_80,code=sm_80 -c -o $@ $<
 
 # The CUDA backend itself, on the doubles (LD_LIBRARY_PATH puts others before them), which take tables of step/ from it.
-$(addprefix $(B)/tests/cuda/,test_cuda_gemm test_cuda_device test_cuda_heat test_cublaslt_double \
-		test_cudnn_double test_nccl_double): \
+$(addprefix $(B)/tests/cuda/,test_cuda_gemm test_cuda_device test_cuda_step test_cuda_heat \
+		test_cublaslt_double test_cudnn_double test_nccl_double): \
 		$(B)/tests/cuda/%: tests/cuda/%.c $(LIB) $(CUDA_OBJ) $(DOUBLES)
 	@mkdir -p $(@D)
 	$(CC) -rdynamic $(CPPFLAGS) $(CFLAGS_ALL) -MMD -MP -MF $@.d $(LDFLAGS_$(VARIANT)) $(LDFLAGS) \
@@ -213,10 +213,10 @@ $(addprefix $(B)/tests/cuda/,test_cuda_gemm test_cuda_device test_cuda_heat test
 		-lcunit $(LDLIBS_ALL) -lstdc++
 
 # A machine with a GPU runs the same lists of cases on the device's memory with the kernels themselves, and the tests of
-# gemm and device on the libraries themselves (LD_LIBRARY_PATH puts the doubles there). Lazy, because the interpreter of
-# PTX has those functions of cudart alone that tests of kernels call.
+# gemm, device and step on the libraries themselves (LD_LIBRARY_PATH puts the doubles there). Lazy, because the
+# interpreter of PTX has those functions of cudart alone that tests of kernels call.
 GPU_TESTS = $(if $(CUDA_FLAGS),$(patsubst %,$(B)/tests/gpu/test_cuda_%,act attention context elementwise \
-	embed loss memory micro moe norm optimizer softmax gemm device))
+	embed loss memory micro moe norm optimizer softmax gemm device step))
 # They take the kernels from the shared object, which takes the rest from them.
 $(B)/tests/gpu/%: tests/cuda/%.c $(LIB) $(B)/libstepsim_cuda.so
 	@mkdir -p $(@D)

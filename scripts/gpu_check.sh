@@ -182,7 +182,7 @@ if LD_TRACE_LOADED_OBJECTS=1 "$plugins/tests/gpu/test_cuda_memory" 2>&1 | grep -
 for folder in sys.path: print(*glob.glob(folder + "/nvidia/*/lib"), sep="\n")' 2>/dev/null | grep . | paste -sd :)
 	export LD_LIBRARY_PATH=${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}$wheels
 fi
-kernels=(memory elementwise act norm embed loss softmax optimizer attention context moe gemm micro device)
+kernels=(memory elementwise act norm embed loss softmax optimizer attention context moe gemm micro device step)
 $quick && kernels=(memory loss)
 kernel_s=60
 $doubles && kernel_s=200 # cores compute a step many times
