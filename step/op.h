@@ -137,6 +137,8 @@ enum op_flag {
 	OP_PAGEABLE = 1 << 15,   /* a copy from memory that is not pinned */
 	/* a collective between tensor ranks: products do not hide it, whatever parallel.tensor_overlap */
 	OP_WHOLE = 1 << 16,
+	/* an adapter's: in fp32 while its arguments, cast to it, are narrower (train.lora_dtype). Predicted alone */
+	OP_WIDE = 1 << 17,
 };
 
 enum collective {
@@ -378,7 +380,7 @@ struct op {
 	int16_t micro;               /* micro-step, -1 outside */
 	uint8_t images;   /* 1: of a convolutional network, whose kernels move their arguments and nothing else */
 	uint8_t adapter;  /* enum adapter_part */
-	uint8_t modules;  /* where that is of an input: the linear modules that an adapter's product stands for */
+	uint8_t modules;  /* of a product with A: the linear modules whose adapters it stands for, a kernel each */
 	uint8_t dropout;  /* 1: dropout of its elements runs with it, of the forward or the backward pass
 	                   * (step/dropout.h)
 	                   */

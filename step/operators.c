@@ -120,6 +120,12 @@ static enum operator_kind fused_of(const struct op *op, int fused)
 	}
 }
 
+/* Returns the kernels around an adapter's op. */
+static enum operator_kind around_adapter(const struct op *op, enum operator_kind k)
+{
+	return op->flags & OP_WIDE ? k + (OPERATOR_WIDE_ADAPTER_SUM - OPERATOR_ADAPTER_SUM) : k;
+}
+
 /* Kernels of images are not counted here. */
 static enum operator_kind operator_of(const struct op *op, const struct stack *s)
 {
@@ -127,7 +133,7 @@ static enum operator_kind operator_of(const struct op *op, const struct stack *s
 	if (op->images)
 		return OPERATOR_NONE;
 	if (op->kind == OP_ADD && op->adapter == ADAPTER_SUM)
-		return OPERATOR_ADAPTER_SUM;
+		return around_adapter(op, OPERATOR_ADAPTER_SUM);
 	if (fused != OPERATOR_NONE)
 		return fused;
 	if (op->kind == OP_NORM && op->flags & OP_RMS)
@@ -175,9 +181,11 @@ static void add(struct accesses *sum, const struct stack *s, enum operator_kind 
 	sum->fp32 += times * s->operators.of[k][s->autocast].fp32;
 }
 
+/* What is around an adapter has the format that its op leaves. */
 static double accesses_B(const struct op *op, const struct accesses *a)
 {
-	return a->operand * dtype_bytes((enum dtype)op->dtype) + a->fp32 * dtype_bytes(DT_FP32);
+	const uint8_t operand = op->adapter != ADAPTER_NONE ? op->out_dtype : op->dtype;
+	return a->operand * dtype_bytes((enum dtype)operand) + a->fp32 * dtype_bytes(DT_FP32);
 }
 
 static bool is_composed_gelu(const struct op *op, const struct stack *s)
@@ -225,7 +233,7 @@ static enum operator_kind adapter_operator(const struct op *op, const struct sta
 		[ADAPTER_INPUT] = OPERATOR_ADAPTER_INPUT,
 		[ADAPTER_INPUT_GRAD] = OPERATOR_ADAPTER_INPUT_GRAD};
 	const bool counted = s->operators.counted && op_is_product(op) && op->adapter != ADAPTER_NONE;
-	return counted ? kernels[op->adapter] : OPERATOR_NONE;
+	return counted ? around_adapter(op, kernels[op->adapter]) : OPERATOR_NONE;
 }
 
 double operators_adapter_B(const struct op *op, const struct stack *s)

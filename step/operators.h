@@ -58,6 +58,11 @@
 	X(ADAPTER_SUM_GRAD, adapter_sum_grad) \
 	X(ADAPTER_INPUT, adapter_input) \
 	X(ADAPTER_INPUT_GRAD, adapter_input_grad) \
+	/* the same where they multiply in fp32 between 16-bit products (train.lora_dtype), in the same order */ \
+	X(WIDE_ADAPTER_SUM, wide_adapter_sum) \
+	X(WIDE_ADAPTER_SUM_GRAD, wide_adapter_sum_grad) \
+	X(WIDE_ADAPTER_INPUT, wide_adapter_input) \
+	X(WIDE_ADAPTER_INPUT_GRAD, wide_adapter_input_grad) \
 	/* the loss, whose bytes are the stack's number logit; last, and only in `unvectorized` */ \
 	X(LOGITS, logits)
 

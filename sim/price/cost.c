@@ -226,6 +226,8 @@ static enum status cost_compute(const struct program *p, const struct op *op, co
 	struct op one = *op;
 	if (loop > 1)
 		one.gemm.groups = 1;
+	if (op->flags & OP_WIDE)
+		one.dtype = DT_FP32;
 	if (!r->is_host)
 		out->issue_s = op_issue_s(p, op, r) * (1 + more_copies(p, op)) +
 		               (loop > 1 ? 0 : more_experts_s(p, op, r)) + biases_s(p, op, r) + dtensors_s(p, op, r);

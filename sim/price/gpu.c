@@ -348,6 +348,7 @@ double gpu_op_s(const struct op *op, const struct rates *r, const struct stack *
 	double compute = compute_s(op, r, s), memory = memory_s(op, r, s);
 	double work = fmax(compute, memory), kernel_s = r->parameters->gpu.kernel_s;
 	*bound = kernel_s > work ? BOUND_LATENCY : compute > memory ? BOUND_COMPUTE : BOUND_MEMORY;
-	return kernel_s + work + copies_s(op, r, s) + heads_s(op, r, s) + operators_adapter_B(op, s) / r->memory_Bps +
-	       unvectorized_s(op, r, s);
+	const double kernels = fmax(1, op->modules);
+	return kernels * (kernel_s + work) + copies_s(op, r, s) + heads_s(op, r, s) +
+	       operators_adapter_B(op, s) / r->memory_Bps + unvectorized_s(op, r, s);
 }

@@ -51,13 +51,22 @@ static bool frozen_in_8_bits(const struct builder *b, enum param_kind w)
 	return !unit->trained && rp->offset < unit->narrow;
 }
 
+/* Returns whether a weight is the factor of an adapter that multiplies first. */
+static bool is_first_factor(enum param_kind w) { return param_is_lora(w) && (w - PARAM_LORA_QKV_A) % 2 == 0; }
+
 /* Returns what runs around a product with one of an adapter's factors. */
 static enum adapter_part adapter_part(const struct builder *b, enum param_kind w, uint32_t flags)
 {
-	const bool of_a = (w - PARAM_LORA_QKV_A) % 2 == 0, grad = !(flags & OP_TRANS_B);
+	const bool of_a = is_first_factor(w), grad = !(flags & OP_TRANS_B);
 	if (!param_is_lora(w) || b->c->train.fused || flags & OP_TRANS_A || (!of_a && !grad))
 		return ADAPTER_NONE;
 	return !of_a ? ADAPTER_SUM_GRAD : grad ? ADAPTER_INPUT_GRAD : ADAPTER_INPUT;
+}
+
+/* Returns OP_WIDE where adapters run in a wider format than what is around them. */
+static uint32_t wide(const struct builder *b)
+{
+	return b->c->train.lora_dtype == DT_FP32 && dtype_bytes(b->act) < dtype_bytes(DT_FP32) ? OP_WIDE : 0;
 }
 
 /* Appends a product with a layer's weights. The products of the router and of what conditions stay in the wider format:
@@ -76,14 +85,14 @@ static void product(struct builder *b, const struct linear *l, uint32_t flags, i
 	op.dtype = (uint8_t)(narrow || b->c->train.dtype == DT_TF32 ? b->c->train.dtype
 								    : b->act); /* tf32 stays a way to multiply */
 	op.out_dtype = (uint8_t)out_dtype;
-	op.flags |= flags;
+	op.flags |= flags | (param_is_lora(l->w) ? wide(b) : 0);
 	op.gemm.m = m;
 	op.gemm.n = n;
 	op.gemm.k = k;
 	op.gemm.groups = l->experts;
 	op.gemm.units = adapter_units(b, l->w);
 	op.adapter = (uint8_t)adapter_part(b, l->w, flags);
-	op.modules = op.adapter >= ADAPTER_INPUT ? (uint8_t)modules_of(b, l->w) : 0;
+	op.modules = is_first_factor(l->w) && !b->c->train.fused ? (uint8_t)modules_of(b, l->w) : 0;
 	op.frozen8 = frozen_in_8_bits(b, l->w);
 	op.dtensors = build_dtensors(b, grouped ? 0 : linear_dtensors(b, l->w, flags));
 	build_op(b, op, grouped ? (const struct view[]){A, B, C} : (const struct view[]){A, B, bias, C});
@@ -127,6 +136,7 @@ static void lora_forward(struct builder *b, const struct linear *l, int32_t x, s
 	if (!fused) {
 		struct op add = build_matrix(b, OP_ADD, "lora add", all_rows(&up), up.out);
 		add.adapter = ADAPTER_SUM;
+		add.flags |= wide(b);
 		build_with(b, add, y, sum, view_of(NONE), y);
 	}
 	b->acts_now->lora_in[place] = u;

@@ -327,6 +327,8 @@ static enum status check_trained(const struct config *c, struct error *e)
 	if (m->lora_rank > 0 && m->freeze != FREEZE_NONE)
 		return config_error_key(c, KEY_train_freeze, e,
 			"not used with lora_rank, which trains the adapters alone");
+	if (m->lora_rank == 0 && c->train.lora_dtype == DT_FP32)
+		return config_error_key(c, KEY_train_lora_dtype, e, "not used without lora_rank");
 	if (m->lora_rank == 0 && dtype_is_quantized(c->train.lora_base))
 		return config_error_key(c, KEY_train_lora_base, e, "not used without lora_rank");
 	if (m->lora_rank > 0 && model_lora_parameters(m) == 0)

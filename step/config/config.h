@@ -103,6 +103,7 @@ struct train {
 	int recompute_modules;    /* AUTO: core_attn with naive attention; flash attention keeps no scores */
 	int recompute_saves;      /* AUTO: every second product, attention, and what torchtitan saves beside */
 	int64_t recompute_layers; /* AUTO: all */
+	enum dtype lora_dtype;    /* in which adapters multiply; DT_COUNT: as all products */
 	enum dtype lora_base;     /* in which the blocks' frozen matrices lie (QLoRA); DT_COUNT: as
 	                             param_dtype */
 	enum offload offload;

@@ -201,6 +201,8 @@ const char *config_predicted_only(const struct config *c)
 	if (optimizer_traits[c->train.optimizer].orthogonal && c->ranks > 1 &&
 		strategy_has(c->parallel.strategy, STRATEGY_CUTS_STATES))
 		return "train.optimizer muon with states cut is predicted, not executed";
+	if (c->train.lora_dtype == DT_FP32)
+		return "train.lora_dtype is predicted, not executed";
 	if (dtype_is_quantized(c->train.lora_base))
 		return "train.lora_base is predicted, not executed";
 	if (c->train.optimizer_bits == 16)

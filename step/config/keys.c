@@ -18,6 +18,7 @@ WORDS(window_kind, WINDOW_KIND_COUNT, {"sliding", WINDOW_SLIDING}, {"chunked", W
 WORDS(mlp, MLP_COUNT, {"gelu", MLP_GELU}, {"relu", MLP_RELU}, {"squared_relu", MLP_SQUARED_RELU},
 	{"swiglu", MLP_SWIGLU}, {"geglu", MLP_GEGLU});
 WORDS(lora_targets, LORA_TARGETS_COUNT, {"all", LORA_ALL}, {"attention", LORA_ATTENTION}, {"qkv", LORA_QKV});
+WORDS(lora_dtype, 2, {"auto", DT_COUNT}, {"fp32", DT_FP32});
 WORDS(lora_base, 4, {"none", DT_COUNT}, {"int8", DT_INT8}, {"nf4", DT_NF4}, {"nf4_double", DT_NF4_DOUBLE});
 WORDS(freeze, FREEZE_COUNT, {"none", FREEZE_NONE}, {"embedding", FREEZE_EMBEDDING}, {"attention", FREEZE_ATTENTION},
 	{"mlp", FREEZE_MLP});

@@ -305,6 +305,7 @@ static void test_experts(void)
 		"cfg.yaml:2:24: parallel.context_kind: ring passes on keys of whole ranks, most of which a window of "
 		"128 does not see (nearest: all_gather)");
 	refused(GPT2 "train: {fp8_recipe: rowwise}", 1, "cfg.yaml:2:9: train.fp8_recipe: not used unless dtype is fp8");
+	refused(GPT2 "train: {lora_dtype: fp32}", 1, "cfg.yaml:2:9: train.lora_dtype: not used without lora_rank");
 	refused(GPT2 "train: {lora_base: nf4}", 1, "cfg.yaml:2:9: train.lora_base: not used without lora_rank");
 	refused(GPT2 "train: {lora_targets: qkv}", 1, "cfg.yaml:2:9: train.lora_targets: not used without lora_rank");
 	refused(GPT2 "train: {lora_rank: 8, freeze: mlp}", 1,

@@ -279,12 +279,40 @@ static void test_adapter_operators(void)
 	NEAR(cost(&m, parted).alone_s, plain_s + 4 * input_s);
 	parted.adapter = ADAPTER_INPUT;
 	parted.modules = 3;
-	NEAR(cost(&m, parted).alone_s, plain_s + 3 * (4 + 8) * input_s);
+	NEAR(cost(&m, parted).alone_s, 3 * plain_s + 3 * (4 + 8) * input_s);
 	back.adapter = ADAPTER_INPUT_GRAD;
 	back.modules = 2;
-	NEAR(cost(&m, back).alone_s, back_s + 2 * (8 + 8) * input_s);
+	NEAR(cost(&m, back).alone_s, 2 * back_s + 2 * (8 + 8) * input_s);
 	*s = stack_default();
-	NEAR(cost(&m, parted).alone_s, plain_s);
+	NEAR(cost(&m, parted).alone_s, 3 * plain_s);
+}
+
+/* Around an adapter that multiplies in fp32, operands have the format of what it leaves, and other kernels run. */
+static void test_wide_adapter(void)
+{
+	mesh(1, 1);
+	struct machine m = gpu();
+	struct stack *s = &program.config.stack;
+	struct op product = gemm(DT_BF16, 65536, 64, 4096), add = {.kind = OP_ADD,
+								    .flags = OP_WIDE,
+								    .dtype = DT_BF16,
+								    .out_dtype = DT_BF16,
+								    .adapter = ADAPTER_SUM};
+	const double narrow_s = cost(&m, product).alone_s;
+	const double input_s = 65536 * 4096.0 / 1.8e12;
+	product.flags |= OP_WIDE;
+	const double plain_s = cost(&m, product).alone_s;
+	CU_ASSERT_TRUE(plain_s > 2 * narrow_s);
+	s->operators.counted = true;
+	s->operators.of[OPERATOR_ADAPTER_INPUT][false] = (struct accesses){7, 7};
+	s->operators.of[OPERATOR_WIDE_ADAPTER_INPUT][false] = (struct accesses){1, 1};
+	s->operators.of[OPERATOR_WIDE_ADAPTER_SUM][false] = (struct accesses){1, 6};
+	product.adapter = ADAPTER_INPUT;
+	product.modules = 1;
+	NEAR(cost(&m, product).alone_s, plain_s + (2 + 4) * input_s);
+	add.matrix = (struct op_matrix){.rows = 65536, .cols = 4096};
+	NEAR(cost(&m, add).alone_s, KERNEL_S + (2 + 24) * input_s);
+	*s = stack_default();
 }
 
 /* A gelu that is written out has its own kernels' bytes in place of the activation's, also behind a gate's two
@@ -766,10 +794,11 @@ UNIT_MAIN("cost", {"grouped products", test_grouped_products}, {"rows on their w
 	{"roofline", test_roofline}, {"attention under a mask", test_masked_attention},
 	{"attention of narrow heads", test_attention_of_narrow_heads}, {"counted operators", test_operators},
 	{"fused kernels", test_fused_kernels}, {"kernels around adapters", test_adapter_operators},
-	{"composed gelu", test_composed_gelu}, {"unvectorized", test_unvectorized},
-	{"ordered heads", test_ordered_heads}, {"images by channels", test_memory_format},
-	{"shapes of products", test_shapes_of_products}, {"a share of one format", test_share_of_a_format},
-	{"attention in fp8", test_attention_in_8_bits}, {"frozen weights in fp8", test_turned_weights},
+	{"adapters in fp32", test_wide_adapter}, {"composed gelu", test_composed_gelu},
+	{"unvectorized", test_unvectorized}, {"ordered heads", test_ordered_heads},
+	{"images by channels", test_memory_format}, {"shapes of products", test_shapes_of_products},
+	{"a share of one format", test_share_of_a_format}, {"attention in fp8", test_attention_in_8_bits},
+	{"frozen weights in fp8", test_turned_weights},
 	{"a format that the device does not support", test_unsupported_format}, {"copies", test_copies},
 	{"a profile's fit", test_fit}, {"a profile's curve", test_curve},
 	{"an entry that the profile lacks", test_missing_entry}, {"a GPU's profile", test_gpu_profile},

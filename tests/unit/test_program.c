@@ -362,6 +362,35 @@ static void test_adapter_sums(void)
 	}
 }
 
+/* Products and sums of adapters in fp32 are marked, and no other op is. A kernel of A runs for each module, its
+ * gradient's, too. */
+static void test_adapter_in_fp32(void)
+{
+	for (int wide = 0; wide < 2; wide++) {
+		struct config c = tiny(STRAT_DDP, 2, 1);
+		int64_t adapters = 0, in_fp32 = 0, others = 0, modules = 0;
+		c.train.dtype = DT_BF16;
+		c.model.lora_rank = 4;
+		c.model.lora_targets = LORA_ALL;
+		c.train.fused = false;
+		c.train.lora_dtype = wide ? DT_FP32 : DT_COUNT;
+		struct program *p = built(&c);
+		for (size_t k = 0; k < p->roles[0].ops.n; k++) {
+			const struct op *op = &p->roles[0].ops.at[k];
+			const bool lora = strncmp(op->what, "lora", 4) == 0;
+			adapters += lora;
+			in_fp32 += lora && op->flags & OP_WIDE;
+			others += !lora && op->flags & OP_WIDE;
+			modules += lora && op->flags & OP_TRANS_A ? op->modules : 0;
+		}
+		CU_ASSERT_EQUAL(in_fp32, wide ? adapters : 0);
+		CU_ASSERT_EQUAL(others, 0);
+		CU_ASSERT_EQUAL(modules % (3 + 1 + 1 + 1), 0); /* qkv is three; proj, fc1 and fc2 */
+		CU_ASSERT_TRUE(modules > 0);
+		program_destroy(p);
+	}
+}
+
 /* FSDP holds the root unit and prefetch + 1 blocks at once: memory for gathered units grows by one block with each
  * prefetch, until all are there. */
 static void test_gathered_memory(void)
@@ -462,6 +491,7 @@ static void test_check_catches(void)
 UNIT_MAIN("program", {"forward pass of DiT", test_dit_forward}, {"a sliding window", test_window},
 	{"moments in 8 bits", test_eight_bits}, {"small tensors beside them", test_eight_bits_small},
 	{"matrix of strategies", test_matrix}, {"gemm flop", test_gemm_flop}, {"quantized base", test_quantized_base},
-	{"sums of adapters", test_adapter_sums}, {"fused gate", test_fused_gate},
-	{"gathered memory", test_gathered_memory}, {"transient memory", test_transient_memory},
-	{"state memory", test_state_memory}, {"check catches", test_check_catches})
+	{"sums of adapters", test_adapter_sums}, {"adapters in fp32", test_adapter_in_fp32},
+	{"fused gate", test_fused_gate}, {"gathered memory", test_gathered_memory},
+	{"transient memory", test_transient_memory}, {"state memory", test_state_memory},
+	{"check catches", test_check_catches})
