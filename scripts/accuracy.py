@@ -207,9 +207,9 @@ def write(steps, outside, sample, held_out, of_widths, collectives, known, check
     """Writes the pages.
 
     steps, outside, sample: (rows, results). held_out: by source, errors in sample, by row and with the source held out,
-    in %, and whether rows lie inside with it held out. of_widths: lines of widths.table(). collectives: results of the
-    rows that constants were fitted to, and the tables of held_out_collectives.py. known: misses.lines(). checks: (what,
-    value, limit, at least, good). moved: constants as perturb.run() returns them.
+    in %, and whether rows lie inside with it held out. of_widths: lines of widths.table() and of widths.classes().
+    collectives: results of the rows that constants were fitted to, and the tables of held_out_collectives.py. known:
+    misses.lines(). checks: (what, value, limit, at least, good). moved: constants as perturb.run() returns them.
     """
     tight, other = predicted(*steps, 'tight'), predicted(*outside)
     folds = [
@@ -233,7 +233,8 @@ def write(steps, outside, sample, held_out, of_widths, collectives, known, check
         'not_seen': not_seen(moved),
         'moved': len(moved),
         'sample': sample_line(*sample),
-        'widths': table(widths.HEAD, of_widths),
+        'widths': table(widths.HEAD, of_widths[0]),
+        'classes': table(widths.CLASSES_HEAD, of_widths[1]),
         'outside': by(lambda r: r['source'], 'source', other),
         'outside_stack': by(lambda r: r['framework'], 'software', other),
         'outside_quality': by(complete, 'configuration', other),
@@ -387,6 +388,9 @@ Each source has one vote:
 Two more widths were set on these runs. Too few sources fix them to hold one out: three that of the
 host's time in eager PyTorch, two that of context ranks.
 
+Classes of the same runs, again one vote a source. `held out`: by widths from all other sources.
+
+%(classes)s
 Next: [tables](accuracy-tables.md), [known misses](misses.md), [status](status.md).
 """
 

@@ -109,12 +109,17 @@ def outside():
 
 
 def held_out_widths(rows, results):
-    """Returns the table of the intervals' widths that these rows fix, each source judged by those of all others."""
+    """Returns the tables of the intervals' widths that these rows fix, each source judged by those of all others, and
+    of the classes of runs."""
     now, judged = widths.load(rows, results)
-    lines = widths.table(judged, now)
+    held = widths.held_out(judged, now)
+    lines = widths.table(judged, now, held)
     print('widths of intervals that these rows fix, one vote a source\n' + accuracy.table(widths.HEAD, lines))
     check('other sources inside, the widths from all others', float(lines[-1][widths.HELD]), 85, at_least=True)
-    return lines
+    of_classes = widths.classes(judged, now, held)
+    print('runs inside by class, one vote a source\n' + accuracy.table(widths.CLASSES_HEAD, of_classes))
+    check('the class with the fewest inside', min(float(line[3]) for line in of_classes), 85, at_least=True)
+    return lines, of_classes
 
 
 # ---- order rows: which plan is best ----

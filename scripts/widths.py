@@ -52,6 +52,7 @@ class Row:
 
     def __init__(self, cells, result, now):
         self.source = cells['source']
+        self.cells = cells
         self.result = result
         parts = result['interval90_parts']
         self.has = [
@@ -144,14 +145,13 @@ HEAD = ['width', 'rows', 'sources', 'now', 'fitted', 'without one', 'inside', 'h
 HELD = HEAD.index('inside') + 1
 
 
-def table(rows, now):
+def table(rows, now, held):
     """Lines of a table, one a width; the last has all rows.
 
     HEAD: its rows and sources; the width now, fitted, and as fitted without one source; rows inside now and with their
-    source held out, half the interval then, in %. BELOW has all rows.
+    source held out, half the interval then, in %. BELOW has all rows. held: the widths of held_out().
     """
-    fitted, held = fit(rows, now), held_out(rows, now)
-    lines = []
+    fitted, lines = fit(rows, now), []
     for name in (*WIDTHS, BELOW):
         mine = rows if name == BELOW else [r for r in rows if r.has[:1] == [name]]
         if not mine:
@@ -163,6 +163,42 @@ def table(rows, now):
     return lines
 
 
+def gpus(row):
+    return int(row.cells['n_gpus'])
+
+
+def part(row, name):
+    return row.result['interval90_parts'].get(name, 0)
+
+
+CLASSES = {
+    'all': lambda r: True,
+    'complete (quality A)': lambda r: r.cells['quality'] == 'A',
+    'something inferred (B)': lambda r: r.cells['quality'] == 'B',
+    'more of it inferred (C)': lambda r: r.cells['quality'] == 'C',
+    '1 GPU': lambda r: gpus(r) == 1,
+    '2 to 8 GPUs': lambda r: 1 < gpus(r) <= 8,
+    '9 to 64 GPUs': lambda r: 8 < gpus(r) <= 64,
+    'above 64 GPUs': lambda r: gpus(r) > 64,
+    'dense': lambda r: not part(r, 'experts'),
+    'with experts': lambda r: part(r, 'experts') > 0,
+    'a GPU whose steps were timed': lambda r: not part(r, 'gpu'),
+    'another GPU': lambda r: part(r, 'gpu') > 0,
+}
+CLASSES_HEAD = ['class', 'rows', 'sources', 'inside', 'half width', 'held out', 'half width then']
+
+
+def classes(rows, now, held):
+    """Lines of a table, one a class of runs: see CLASSES_HEAD. held: the widths of held_out()."""
+    lines = []
+    for name, has in CLASSES.items():
+        mine = [r for r in rows if has(r)]
+        if mine:
+            shares = inside(mine, lambda _: now) + inside(mine, held.get)
+            lines.append([name, len(mine), len(by_source(mine)), *('%.1f' % x for x in shares)])
+    return lines
+
+
 def main():
     a = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     a.add_argument('results')
@@ -170,8 +206,11 @@ def main():
     o = a.parse_args()
     cells = csv.DictReader(open(os.path.join(root, 'tests/validation/outside.csv')))
     now, rows = load(cells, json.load(open(o.results))['results'])
-    for line in [HEAD, *table(rows, now)]:
+    held = held_out(rows, now)
+    for line in [HEAD, *table(rows, now, held)]:
         print('  %-14s %5s %8s %6s %7s  %-13s %7s %9s %11s' % tuple(line))
+    for line in [CLASSES_HEAD, *classes(rows, now, held)]:
+        print('  %-28s %5s %8s %7s %11s %9s %16s' % tuple(line))
     if o.write:
         for name, width in fit(rows, now).items():
             write_value(root, CONSTANTS[name], round(width, 2))
