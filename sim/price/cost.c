@@ -147,14 +147,19 @@ static double loop_of(const struct program *p, const struct op *op, const struct
 	return p->config.train.expert_loop && op->kind == OP_GROUPED_GEMM && !r->is_host ? (double)op->gemm.groups : 1;
 }
 
-/* Returns the host thread's time for the launches of a grouped product behind the first. */
+/* Returns the host thread's time to call an expert's product. AMD's library keeps the algorithms that it chose. */
+static double expert_call_s(const struct rates *r)
+{
+	return r->machine->device.gfx[0] ? r->launch_s : r->parameters->gpu.expert_call_s * r->launch_factor;
+}
+
+/* Returns the host thread's time for a grouped product whose experts it calls one by one, behind its own launch. */
 static double more_experts_s(const struct program *p, const struct op *op, const struct rates *r)
 {
 	if (op->kind != OP_GROUPED_GEMM || !p->config.stack.expert_calls || p->config.train.cuda_graph)
 		return 0;
-	const bool narrow = dtype_is_narrow((enum dtype)op->dtype);
-	const double each = narrow ? r->parameters->gpu.expert_launches_narrow : r->parameters->gpu.expert_launches;
-	return ((double)op->gemm.groups * each - 1) * r->launch_s;
+	const double quantizers = dtype_is_narrow((enum dtype)op->dtype) ? r->parameters->gpu.expert_quantizers : 0;
+	return (double)op->gemm.groups * (expert_call_s(r) + quantizers * r->launch_s) - r->launch_s;
 }
 
 /* Returns the host thread's time for the launches that add experts' biases, one expert after the other. */

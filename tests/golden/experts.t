@@ -31,7 +31,7 @@ Four experts on each of two ranks. Each routes its 128 rows to 2 of 8 experts: 3
 The groups of tensor parallel ranks are a part of those that share experts.
 
     $ stepsim predict $ROOT/configs/ep-mixtral-8x7b-64xh100.yaml --set parallel.tensor=2 --set parallel.sequence_parallel=true | head -10
-    A step takes 3.15 s (90 % interval: 2.53 s to 4.20 s); 60 % of communication hides behind compute,
+    A step takes 3.15 s (90 % interval: 2.54 s to 4.21 s); 60 % of communication hides behind compute,
       the rest takes 5.9 % of the step; it fits, 42.5 GiB are free.
     mixtral-8x7b (46.7 B parameters, 12.9 B active), zero1 on 64 ranks (tp 2, ep 8, dp 16, pp 2, edp 4),
       bf16
