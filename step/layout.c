@@ -14,11 +14,14 @@ struct life {
 
 static uint64_t aligned(uint64_t bytes) { return (bytes + LAYOUT_ALIGN - 1) / LAYOUT_ALIGN * LAYOUT_ALIGN; }
 
-static void find_lives(const struct role *r, struct life *life)
+/* held: as the stack allocates; else as an executor does. */
+static bool lives_on(const struct buffer *b, bool held) { return b->persistent && !(held && b->freed); }
+
+static void find_lives(const struct role *r, bool held, struct life *life)
 {
 	for (size_t i = 0; i < r->buffers.n; i++) {
 		const struct buffer *buf = &r->buffers.at[i];
-		life[i] = (struct life){(uint32_t)i, aligned(buf->bytes), buf->persistent ? 0 : -1,
+		life[i] = (struct life){(uint32_t)i, aligned(buf->bytes), lives_on(buf, held) ? 0 : -1,
 			buf->persistent ? INT64_MAX : 0, 0};
 	}
 	for (size_t i = 0; i < r->ops.n; i++) {
@@ -29,7 +32,7 @@ static void find_lives(const struct role *r, struct life *life)
 		const int n_args = op_kind_info(op->kind)->n_args;
 		for (int a = 0; a < n_args; a++) {
 			int32_t buffer = args[a].buffer;
-			if (buffer < 0 || r->buffers.at[buffer].persistent)
+			if (buffer < 0 || lives_on(&r->buffers.at[buffer], held))
 				continue;
 			struct life *l = &life[buffer];
 			if (l->begin < 0)
@@ -117,7 +120,7 @@ enum status layout_live(const struct role *r, uint64_t **live_B, size_t *n, stru
 	*live_B = NULL;
 	enum status st = life ? ST_OK : error_nomem(e, "the memory plan");
 	if (!st) {
-		find_lives(r, life);
+		find_lives(r, true, life);
 		st = find_alive(r, life, true, &alive, &n_compute, e);
 	}
 	*n = n_compute + 1;
@@ -157,7 +160,7 @@ enum status layout_lives(const struct role *r, struct layout_life **out, size_t 
 	*out = calloc(r->buffers.n + r->held.n + 1, sizeof **out);
 	enum status st = life && first && before && *out ? ST_OK : error_nomem(e, "the memory plan");
 	if (!st) {
-		find_lives(r, life);
+		find_lives(r, true, life);
 		find_first_ops(r, first);
 		before[0] = 0;
 		for (size_t i = 0; i < r->ops.n; i++)
@@ -166,7 +169,7 @@ enum status layout_lives(const struct role *r, struct layout_life **out, size_t 
 			if (life[i].begin >= 0 && !r->buffers.at[i].inside)
 				add_layout_life(*out, n,
 					(struct layout_life){r->buffers.at[i].component, life[i].bytes, life[i].begin,
-						life[i].end, first[i], NULL, r->buffers.at[i].persistent});
+						life[i].end, first[i], NULL, lives_on(&r->buffers.at[i], true)});
 		for (size_t i = 0; i < r->held.n; i++) {
 			const struct held *h = &r->held.at[i];
 			const bool always = h->to == HELD_ALWAYS;
@@ -249,7 +252,7 @@ static enum status plan(const struct role *r, struct layout *out, bool offsets, 
 	struct life *life = malloc((r->buffers.n + 1) * sizeof *life);
 	if (!life)
 		return error_nomem(e, "the memory plan");
-	find_lives(r, life);
+	find_lives(r, !offsets, life);
 	enum status st = find_peak(r, life, !offsets, out, e);
 	if (!st && offsets)
 		st = place(r, life, out, e);

@@ -2,7 +2,9 @@
  *
  * A buffer is alive from the last compute op known to have ended before its first access to the first compute op known
  * to begin after its last access. Vector clocks over the lanes (step/clocks.h) say what is known. So two buffers share
- * bytes only where the program itself orders their accesses. Persistent buffers are alive throughout.
+ * bytes only where the program itself orders their accesses. Persistent buffers are alive throughout. Those that a
+ * stack frees behind each step (struct buffer, freed) are alive from their first access on, but an executor keeps them,
+ * too.
  *
  * Offsets come from first fit, largest buffer first among equals in time: the greedy-by-size planner of TensorFlow Lite
  * (Pisarchyk & Lee 2020, arXiv:2001.03288).

@@ -73,6 +73,8 @@ struct buffer {
 	bool persistent; /* keeps its contents from step to step; else it holds nothing before its first write */
 	bool inside;     /* the stack keeps it inside another buffer, or a part of it at a time, which is held, so it
 	                    does not count in the peak; an executor allocates it on its own */
+	bool freed;      /* persistent, but the stack frees it behind the step: each step allocates it at its first
+	                    access (struct stack, frees_gradients); an executor keeps it */
 };
 
 /* A view covers a buffer from byte offset_B + coord x stride_B on, where coord is the rank's coordinate along the mesh

@@ -203,6 +203,8 @@ struct stack {
 	                          else all of a block at once (XLA's partitioner, against PyTorch's units) */
 	bool reduces_computed; /* where train.reduce_dtype is auto, gradients are reduced as products leave them, in the
 	                          format of compute, and cast behind that (jax-ml/jax issue 27496) */
+	bool frees_gradients;  /* gradients are freed behind each update and allocated as backward goes on
+	                          (zero_grad(set_to_none=True), PyTorch's default since 2.0); DDP's buckets stay */
 	bool moments_as_weights; /* without master weights the moments have the weights' format, not fp32 */
 	bool expert_calls;  /* the products of a layer's experts run at once, but the host thread calls each by itself
 	                       (Transformer Engine's GroupedLinear: cuBLAS on several streams) */

@@ -229,7 +229,9 @@ bool evaluator_folds(const struct evaluator *v)
 	                    !strategy_has(c->parallel.strategy, STRATEGY_UNITS); /* of zero1: no piece has them */
 	const bool paced = c->data.load_time_s > 0 || c->train.sync_every > 0 || c->train.launch_blocking ||
 	                   c->train.expert_loop || (c->parallel.adapter_units && c->model.lora_rank > 0);
-	return links && !v->m->device.is_host && !paced && !groups && c->train.offload == OFF_NONE &&
+	const bool meets = c->parallel.pipeline == 1 ||
+	                   (gradients_meet_activations(c) && !parallel_holds_buckets(c)); /* no piece has buckets */
+	return links && !v->m->device.is_host && !paced && !groups && meets && c->train.offload == OFF_NONE &&
 	       !schedule_splits_backward(c->parallel.schedule) && !stages_by_hand(c) && !layers_differ(v) &&
 	       !stages_differ(v);
 }

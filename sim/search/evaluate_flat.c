@@ -58,10 +58,11 @@ struct flat_memory {
 /* Sharded memory is measured on these two numbers of shards. */
 static const int64_t fewer_shards = 8, more_shards = 64;
 
+/* Where gradients come as activations go, the peak is no line over what shards divide. */
 static bool is_cut(const struct config *c)
 {
 	const struct parallel *p = &c->parallel;
-	return p->data >= fewer_shards && p->context == 1 && c->model.experts == 0 &&
+	return p->data >= fewer_shards && gradients_meet_activations(c) && p->context == 1 && c->model.experts == 0 &&
 	       strategy_fits(p->strategy, STRATEGY_CUTS_GRADIENTS, STRATEGY_REPLICAS);
 }
 
@@ -81,10 +82,14 @@ static void memory_config(const struct evaluator *v, int64_t repeats, struct con
 		set_shards(out, fewer_shards);
 }
 
-/* Measures the static memory alone. */
+/* Static memory by repeats, and its gradients. */
+struct flat_static {
+	struct line all_B, gradients_B;
+};
+
 static enum status measure_static(struct evaluator *v, void *piece, struct error *e)
 {
-	struct line *out = piece;
+	struct flat_static *out = piece;
 	struct short_run run[2];
 	for (int i = 0; i < 2; i++) {
 		static_config(v, 1 + i, &v->small);
@@ -92,7 +97,9 @@ static enum status measure_static(struct evaluator *v, void *piece, struct error
 		if (st)
 			return st;
 	}
-	*out = line_through(1, run[0].stage[0].static_B, run[1].stage[0].static_B);
+	const struct short_stage *a = &run[0].stage[0], *b = &run[1].stage[0];
+	*out = (struct flat_static){line_through(1, a->static_B, b->static_B),
+		line_through(1, a->gradients_B, b->gradients_B)};
 	return ST_OK;
 }
 
@@ -147,23 +154,25 @@ static enum status find_peak(struct evaluator *v, int64_t repeats, struct line *
 #define PEAK_TOLERANCE 0.001
 #define MEMORY_LAYERS 6
 
-/* Returns early if the static memory, or static memory plus all layers' activations, exceeds the limit. */
+/* Returns early if the static memory, or static memory plus all layers' activations, exceeds the limit. The latter
+ * leaves gradients out that activations need not meet. */
 static enum status flat_memory(struct evaluator *v, struct evaluation *out, struct error *e)
 {
 	const struct config *c = &v->plan;
 	const int64_t repeats = v->order.repeats;
 	static_config(v, 1, &v->small);
-	const struct line *always = evaluator_find_config(v, measure_static, sizeof(struct line), e);
+	const struct flat_static *always = evaluator_find_config(v, measure_static, sizeof *always, e);
 	if (!always)
 		return e->status;
-	evaluator_set_memory(v, line_at(*always, repeats), out);
+	evaluator_set_memory(v, line_at(always->all_B, repeats), out);
 	if (!out->fits)
 		return ST_OK;
 	const struct block_pieces *b = pieces_find_block(v, e);
 	if (!b)
 		return e->status;
 	const double kept_B = b->kept_B[END_FIRST].each;
-	evaluator_set_memory(v, line_at(*always, repeats) + kept_B * (double)repeats, out);
+	const double apart_B = gradients_meet_activations(c) ? 0 : line_at(always->gradients_B, repeats);
+	evaluator_set_memory(v, line_at(always->all_B, repeats) - apart_B + kept_B * (double)repeats, out);
 	if (!out->fits)
 		return ST_OK;
 	/* from so many layers on no more units are gathered at once */
@@ -173,7 +182,7 @@ static enum status flat_memory(struct evaluator *v, struct evaluation *out, stru
 		if (find_peak(v, from, &peak, e))
 			return e->status;
 		evaluator_set_memory(v, line_at(peak, repeats), out);
-		if (from == repeats || (double)(repeats - from - 1) * (always->each + kept_B - peak.each) <=
+		if (from == repeats || (double)(repeats - from - 1) * (always->all_B.each + kept_B - peak.each) <=
 					       PEAK_TOLERANCE * line_at(peak, repeats))
 			return ST_OK;
 	}

@@ -38,6 +38,7 @@ struct comm_bound {
 	                                  further one */
 	double gather_s;               /* of layer_again_s: the gathers */
 	double static_B;               /* of a layer: weights, gradients, the optimizer's state */
+	double gradients_B;            /* of static_B */
 };
 
 /* A pass on the compute lane, from the begin of its first op to the end of its last. */
@@ -73,7 +74,7 @@ struct bound_run {
 	struct passes head;              /* its own ops, one after the other */
 	double host_s;                   /* the host thread launches the passes */
 	double comm_s, gather_s;         /* sum over the lane of gradients and gathers, and of the gathers alone */
-	double static_B, peak_B;
+	double static_B, gradients_B, peak_B;
 };
 
 /* The collectives with which a layer's pass begins. Neither they nor those before them on their lane wait for an op of
@@ -164,6 +165,7 @@ static enum status run_layers(struct evaluator *v, struct bound_run *out, struct
 		!(st = run_alone(p, prices, near, false, out, e)) && !(st = layout_peak(&p->roles[0], &l, e))) {
 		memcpy(out->hidden, hidden.pass, sizeof out->hidden);
 		out->static_B = pieces_static_B(&p->roles[0], COMP_KIND_COUNT);
+		out->gradients_B = pieces_static_B(&p->roles[0], COMP_GRADIENTS);
 		out->peak_B = (double)l.peak_B;
 		layout_free(&l);
 	}
@@ -184,6 +186,7 @@ static void short_config(const struct config *c, int64_t repeats, struct config 
 	out->micro_batches = 1;
 	/* by strategy, replicas and micro-batches */
 	out->stack.gradient_passes = out->stack.expert_passes = out->stack.gradient_calls = 0;
+	out->stack.frees_gradients = false; /* memory_B counts with it */
 	p->strategy = STRAT_NONE;
 	p->expert_overlap = false;
 	p->pipeline = p->virtual_stages = 1;
@@ -272,7 +275,7 @@ static enum status measure_comm(struct evaluator *v, void *piece, struct error *
 		gather_s[again] = run[1].gather_s - run[0].gather_s;
 	}
 	*out = (struct comm_bound){layer_s[0], layer_s[1] - layer_s[0], gather_s[1] - gather_s[0],
-		fmax(0, run[1].static_B - run[0].static_B)};
+		fmax(0, run[1].static_B - run[0].static_B), fmax(0, run[1].gradients_B - run[0].gradients_B)};
 	return ST_OK;
 }
 
@@ -362,9 +365,10 @@ static double host_s(const struct config *c, const struct layer_order *o, double
 }
 
 /* Returns the least memory of the first stage. Its parts all count with the layers of its smallest one, and keep the
- * activations of as many micro-batches as the stage has in flight at once (step/schedule.h). */
+ * activations of as many micro-batches as the stage has in flight at once (step/schedule.h). Where gradients need not
+ * meet those, they have been there without them: at the update. */
 static double memory_B(const struct config *c, const struct layer_order *o, const struct machine *m, double kept_B,
-	double static_B)
+	const struct comm_bound *comm)
 {
 	const struct parallel *p = &c->parallel;
 	const struct schedule_shape shape = shape_of(c);
@@ -376,7 +380,10 @@ static double memory_B(const struct config *c, const struct layer_order *o, cons
 	for (int64_t chunk = 1; chunk < p->virtual_stages; chunk++)
 		layers = fmin(layers, (double)part_layers(c, o, 0, chunk));
 	summary_overhead(c, &mesh, m, &mem);
-	return layers * chunks * (static_B + in_flight * kept_B) + (double)mem.overhead_B;
+	kept_B *= in_flight;
+	const double with_B = gradients_meet_activations(c) ? comm->gradients_B + kept_B
+	                                                    : fmax(comm->gradients_B, kept_B);
+	return layers * chunks * (comm->static_B - comm->gradients_B + with_B) + (double)mem.overhead_B;
 }
 
 enum status lower_bound_of(struct evaluator *v, const struct config *c, struct plan_lower_bound *out, struct error *e)
@@ -425,6 +432,6 @@ enum status lower_bound_of(struct evaluator *v, const struct config *c, struct p
 	const double devices_s = pipeline_s(c, &o, &own.layer, &own.head, &comm) *
 	                         stragglers_slowdown(v->m, (c->ranks + per - 1) / per);
 	out->step_s = fmax(devices_s, host_s(c, &o, own.host_s));
-	out->memory_B = memory_B(c, &o, v->m, own.kept_B, comm.static_B);
+	out->memory_B = memory_B(c, &o, v->m, own.kept_B, &comm);
 	return ST_OK;
 }

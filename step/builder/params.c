@@ -339,12 +339,20 @@ static void store_weights(struct builder *b, struct bucket *k)
 		k->shard.stride_B = (uint64_t)((double)part * dtype_bytes(k->stored));
 }
 
+static struct view stored_gradients(struct builder *b, enum component comp, int64_t elements)
+{
+	const struct view v = stored(b, comp, b->grad, elements);
+	if (!b->st)
+		b->r->buffers.at[v.buffer].freed = comp == COMP_GRADIENTS && b->c->stack.frees_gradients;
+	return v;
+}
+
 static void store_gradients(struct builder *b, struct bucket *k, bool whole)
 {
 	if (whole)
-		k->gradients = k->grad_shard = stored(b, COMP_GRADIENTS, b->grad, (int64_t)k->padded);
+		k->gradients = k->grad_shard = stored_gradients(b, COMP_GRADIENTS, (int64_t)k->padded);
 	if (k->shards > 1 || !whole)
-		k->grad_shard = stored(b, offloads_states(b) && !whole ? COMP_HOST : COMP_GRADIENTS, b->grad,
+		k->grad_shard = stored_gradients(b, offloads_states(b) && !whole ? COMP_HOST : COMP_GRADIENTS,
 			bucket_part(k));
 	if (whole && k->shards > 1 && !b->st)
 		b->r->buffers.at[k->grad_shard.buffer].inside = b->c->stack.shard_inside;
@@ -429,4 +437,6 @@ void build_buckets(struct builder *b)
 	if (!b->shards_gradients)
 		b->gradient_copies = build_hold(b, COMP_GRADIENTS, build_elements(b) * b->c->stack.memory.gradient_B,
 			"gradient copies");
+	if (parallel_holds_buckets(b->c)) /* c10d/reducer.cpp, initialize_buckets: once, at the first step */
+		build_hold(b, COMP_GRADIENTS, build_elements(b) * dtype_bytes(b->grad), "DDP's buckets");
 }

@@ -311,6 +311,11 @@ bool train_recomputes(const struct train *t, int modules);
  * pipeline, which sums whole gradients until the last one (torch/distributed/pipelining/stage.py,
  * backward_maybe_with_nosync: set_requires_gradient_sync(False)). */
 bool parallel_reduces_each(const struct parallel *p);
+/* Returns whether the buckets of ddp and zero1 stay beside the gradients (PyTorch's gradient_as_bucket_view=False). */
+bool parallel_holds_buckets(const struct config *c);
+/* Returns whether all gradients exist while as many micro-batches are in flight as ever are: always, unless the stack
+ * frees them behind each step. Then a forward pass must follow the first backward pass of every part of a stage. */
+bool gradients_meet_activations(const struct config *c);
 /* Returns whether a recomputed block keeps its input alone, and what recompute_modules op saves. */
 bool train_reruns_blocks(const struct train *t);
 

@@ -212,6 +212,23 @@ bool train_recomputes(const struct train *t, int modules)
 	return t->recompute == REC_SELECTIVE && (chosen & modules);
 }
 
+bool parallel_holds_buckets(const struct config *c)
+{
+	const struct parallel *p = &c->parallel;
+	return c->stack.frees_gradients && p->data * p->context > 1 &&
+	       strategy_fits(p->strategy, STRATEGY_BUCKETS, STRATEGY_CUTS_GRADIENTS);
+}
+
+/* In 1F1B's order the first stage's chunk v of V has its first backward pass behind 2 V p - 1 forward passes of a part,
+ * with p stages: it warms up with (V + 1) p - 2, and goes through the V - 1 chunks behind the first one. */
+bool gradients_meet_activations(const struct config *c)
+{
+	const struct parallel *p = &c->parallel;
+	const struct schedule_traits *s = &schedule_traits[p->schedule];
+	const bool in_order = !s->all_in_flight && (p->pipeline == 1 || !s->splits_backward);
+	return !c->stack.frees_gradients || (in_order && c->micro_batches >= 2 * p->pipeline);
+}
+
 bool parallel_reduces_each(const struct parallel *p)
 {
 	return strategy_has(p->strategy, STRATEGY_CUTS_GRADIENTS) &&

@@ -93,7 +93,7 @@ Equal budgets: what is not for sale is rented for as long as the others are writ
     Equal budget: $ 2.50 M of hosts; the plan as given
     #  system    GPUs  step time     90 % interval  tokens/s     MFU    memory      free  exposed  plan
     1  dgx-h100    32     4.75 s  4.22 s to 5.58 s     221 k  42.5 %  17.4 GiB  62.3 GiB  40.8 ms  dp 32 fsdp mb 2 full prefetch 1
-    2  dgx-a100    64     5.46 s  4.52 s to 7.04 s     192 k  58.7 %  15.5 GiB  64.5 GiB  36.7 ms  dp 64 fsdp mb 2 full prefetch 1
+    2  dgx-a100    64     5.46 s  4.52 s to 7.04 s     192 k  58.7 %  15.0 GiB  65.0 GiB  36.7 ms  dp 64 fsdp mb 2 full prefetch 1
     3  aws-p5       8     18.7 s  16.5 s to 22.0 s    56.1 k  43.3 %  28.6 GiB  51.0 GiB   130 ms  dp 8 fsdp mb 2 full prefetch 1
     #  system    hosts      power       time    energy   rented       owned  rented for 1 B  owned for 1 B
     1  dgx-h100      4    40.8 kW  52.5 days  81.2 MWh  $ 277 k  $ 52.5 k *           $ 277       $ 52.5 *

@@ -38,7 +38,7 @@ A small T5: an encoder of 24 tokens before a decoder of 16. Scores get a bias by
     ---------------------------------------------------------------------
     memory of a rank
       weights                      901 KiB
-      gradients                    901 KiB
+      gradients                   1.76 MiB
       optimizer state             1.76 MiB
       activations                  455 KiB
       buffers                        512 B

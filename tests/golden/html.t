@@ -38,7 +38,7 @@ A plan that does not fit says so first; the time comes behind. Shares are of the
     <p>If it had the memory, a step would take 7.39 s (90 % interval: 6.56 s to 8.66 s).
     <p>Compute hides 90 % of communication: 38.5 ms of 381 ms are exposed, 0.5 % of the step. MFU 54.7 %. Bottleneck: compute: gemm 67 % of the step.
     <h1>A step takes 1.95 s (90 % interval: 1.73 s to 2.28 s).
-    It fits in memory: a rank needs 79.6 GiB of 79.6 GiB, 93.7 MiB are free; it fills 99.9 % of the memory; a search for plans stays within 90 % where it can. Bottleneck
+    It fits in memory: a rank needs 79.1 GiB of 79.6 GiB, 572 MiB are free; it fills 99.3 % of the memory; a search for plans stays within 90 % where it can. Bottleneck
 
 A pipeline's page stays small: what is more than a browser draws op by op is drawn in blocks, the stage that ends last is whole:
 
@@ -122,5 +122,5 @@ What a chart leaves out is in its key; where no plan fits, the heading says what
     > sed 's/strategy: fsdp/strategy: ddp/' $ROOT/configs/llama3-8b-fsdp-64xh100.yaml > own.yaml; stepsim plan own.yaml --set parallel.tensor=1 --set parallel.context=1 --set parallel.pipeline=1 --plot - | grep -oE 'not drawn[^<]*'
     > stepsim plan $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --gpus 1 --html - | grep -oE '<h1>[^<]*'
     The first 12 of 16 lines; the table has the others.
-    not drawn: the config's own, 2.50 s and 143 GiB, which does not fit
+    not drawn: the config's own, 2.50 s and 151 GiB, which does not fit
     <h1>No plan fits. With the one that needs least a rank needs 139 GiB, the device has 79.6 GiB (58.9 GiB short; largest: optimizer state 59.8 GiB).

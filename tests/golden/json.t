@@ -97,13 +97,13 @@ It holds what Perfetto needs: flows from a bucket's last gradient to its reducti
     $ for c in llama3-8b-fsdp-64xh100 ddp-tiny zero1-tiny zero2-tiny pp-tiny tp-dp-tiny ep-tiny; do stepsim predict $ROOT/configs/$c.yaml --set cluster.system=dgx-h100 --trace $c.trace --json $c.json -q > /dev/null; done; python3 $ROOT/tests/trace_check.py *.trace
     > python3 -c "import json; m = json.load(open('llama3-8b-fsdp-64xh100.json'))['prediction']['memory']; e = json.load(open('llama3-8b-fsdp-64xh100.trace'))['traceEvents']; print(max(x['args']['bytes'] for x in e if x['name'] == 'memory in use') == m['total_bytes'] - m['overhead_bytes'])"
     > printf '{"traceEvents":[{"ph":"X","name":"a","ts":0,"dur":5,"pid":1,"tid":0},{"ph":"s","id":1,"name":"f","cat":"f","ts":1,"pid":1,"tid":0}]}' > bad.trace; python3 $ROOT/tests/trace_check.py bad.trace
-    ddp-tiny.trace: 71 slices, 56 points of 2 counters, 4 flows; 4 compute to all_reduce
-    ep-tiny.trace: 93 slices, 80 points of 2 counters, 1 flows; 1 compute to all_reduce
+    ddp-tiny.trace: 71 slices, 57 points of 2 counters, 4 flows; 4 compute to all_reduce
+    ep-tiny.trace: 93 slices, 82 points of 2 counters, 1 flows; 1 compute to all_reduce
     llama3-8b-fsdp-64xh100.trace: 1232 slices, 1137 points of 2 counters, 98 flows; 65 all_gather to compute; 33 compute to reduce_scatter
-    pp-tiny.trace: 585 slices, 516 points of 2 counters, 2 flows; 2 compute to all_reduce
+    pp-tiny.trace: 585 slices, 520 points of 2 counters, 2 flows; 2 compute to all_reduce
     tp-dp-tiny.trace: 175 slices, 177 points of 2 counters, 16 flows; 10 all_gather to compute; 6 compute to reduce_scatter
-    zero1-tiny.trace: 75 slices, 61 points of 2 counters, 4 flows; 4 compute to reduce_scatter
-    zero2-tiny.trace: 75 slices, 63 points of 2 counters, 4 flows; 4 compute to reduce_scatter
+    zero1-tiny.trace: 75 slices, 63 points of 2 counters, 4 flows; 4 compute to reduce_scatter
+    zero2-tiny.trace: 75 slices, 64 points of 2 counters, 4 flows; 4 compute to reduce_scatter
     True
     bad.trace: flow 1 lacks an end, or ends before it begins
     [1]

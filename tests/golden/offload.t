@@ -6,10 +6,9 @@ Offloading: what crosses to the host and back, what it leaves on the device, and
     step time                      2.40 s
       optimizer                   1.24 ms        0.1 %
       weights                     479 MiB
-      gradients                   479 MiB
       optimizer state             957 MiB
       activations                8.29 GiB
-      total                      15.5 GiB               fits in 79.6 GiB
+      total                      15.0 GiB               fits in 79.6 GiB
     optimizer
     step time                      2.47 s
       copy                        1.07 ms        0.0 %
@@ -27,10 +26,9 @@ Offloading: what crosses to the host and back, what it leaves on the device, and
     step time                      2.40 s
       optimizer                   1.24 ms        0.1 %
       weights                     479 MiB
-      gradients                   479 MiB
       optimizer state             957 MiB
       activations                4.54 GiB
-      total                      11.7 GiB               fits in 79.6 GiB
+      total                      11.3 GiB               fits in 79.6 GiB
 
 The interval is as wide as hosts differ; a warning says what was taken, and how much memory each host needs.
 

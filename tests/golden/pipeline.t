@@ -38,7 +38,7 @@ Four stages of a tiny model: the step, and a row for each stage.
     --------------------------------------------------------------------
     memory of a rank
       weights                     235 KiB
-      gradients                   235 KiB
+      gradients                   203 KiB
       optimizer state             470 KiB
       activations                 576 KiB
       buffers                    98.5 KiB

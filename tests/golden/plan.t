@@ -12,23 +12,23 @@ What the config itself gives is where the search starts; the table ends with wha
          2  dp 64 fsdp mb 1 prefetch 2                  2.09 s  1.85 s to 2.45 s     502 k  48.4 %
         43.8 GiB  35.9 GiB  42.5 ms  compute: gemm 67 % of the step
          3  dp 64 fsdp mb 2 full 16 prefetch 2 kept     2.14 s  1.90 s to 2.52 s     489 k  47.1 %
-        60.1 GiB  19.5 GiB  21.2 ms  compute: gemm 67 % of the step
+        59.6 GiB  20.0 GiB  21.2 ms  compute: gemm 67 % of the step
          4  dp 64 fsdp mb 2 full 16 prefetch 2          2.17 s  1.93 s to 2.55 s     482 k  46.5 %
-        47.9 GiB  31.7 GiB  21.2 ms  compute: gemm 67 % of the step
+        47.5 GiB  32.2 GiB  21.2 ms  compute: gemm 67 % of the step
          5  dp 64 fsdp mb 1 full 16 prefetch 2 kept     2.25 s  2.00 s to 2.65 s     465 k  44.9 %
         39.9 GiB  39.7 GiB  42.5 ms  compute: gemm 65 % of the step
          6  dp 64 fsdp mb 1 full 16 prefetch 2          2.31 s  2.05 s to 2.72 s     453 k  43.7 %
         27.8 GiB  51.9 GiB  42.5 ms  compute: gemm 65 % of the step
          7  dp 64 fsdp mb 2 full prefetch 2 kept        2.37 s  2.10 s to 2.78 s     442 k  42.7 %
-        28.1 GiB  51.6 GiB  21.2 ms  compute: gemm 66 % of the step
+        27.6 GiB  52.0 GiB  21.2 ms  compute: gemm 66 % of the step
          8  dp 64 fsdp mb 2 full prefetch 2             2.40 s  2.13 s to 2.82 s     437 k  42.1 %
-        15.9 GiB  63.7 GiB  21.2 ms  compute: gemm 66 % of the step
+        15.4 GiB  64.2 GiB  21.2 ms  compute: gemm 66 % of the step
          9  dp 64 fsdp mb 1 full prefetch 2 kept        2.48 s  2.20 s to 2.91 s     423 k  40.8 %
         23.9 GiB  55.7 GiB  42.5 ms  compute: gemm 64 % of the step
         10  dp 64 fsdp mb 1 full prefetch 2             2.54 s  2.25 s to 2.98 s     413 k  39.8 %
         11.8 GiB  67.9 GiB  42.5 ms  compute: gemm 64 % of the step
     config  dp 64 fsdp mb 2 full prefetch 1             2.40 s  2.13 s to 2.82 s     437 k  42.1 %
-        15.5 GiB  64.2 GiB  21.3 ms  compute: gemm 66 % of the step
+        15.0 GiB  64.6 GiB  21.3 ms  compute: gemm 66 % of the step
     The best plan takes 15.5 % less time than the config's own.
     Pareto front: less memory for more time (plans up to 15 % slower than the best):
          memory  step time  over the best  plan
@@ -111,37 +111,38 @@ Plans may use 90 % of the memory, and where none needs so little, all of it.
     $ stepsim plan $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --set parallel.strategy=fsdp --set parallel.tensor=1 --set parallel.context=1 --set parallel.pipeline=1 --set train.micro_batch=2 --set train.recompute=none --set parallel.reshard_after_forward=true | grep -v -e ---- | cut -c1-170
     llama3-8b, 128 sequences of 8192 tokens a step, on 64 x NVIDIA H100 SXM5 80GB (NVIDIA DGX H100):
       plans, best first
-            plan                        step time     90 % interval  tokens/s     MFU    memory
-            free  exposed  limited by
-         1  dp 64 fsdp mb 2 prefetch 1     1.95 s  1.73 s to 2.28 s     538 k  51.9 %  79.6 GiB
-        93.7 MiB  21.3 ms  compute: gemm 68 % of the step
-    config  dp 64 fsdp mb 2 prefetch 1     1.95 s  1.73 s to 2.28 s     538 k  51.9 %  79.6 GiB
-        93.7 MiB  21.3 ms  compute: gemm 68 % of the step
+            plan                        step time     90 % interval  tokens/s     MFU    memory     free
+        exposed  limited by
+         1  dp 64 fsdp mb 2 prefetch 2     1.95 s  1.73 s to 2.28 s     538 k  51.9 %  79.5 GiB  150 MiB
+        21.2 ms  compute: gemm 68 % of the step
+    config  dp 64 fsdp mb 2 prefetch 1     1.95 s  1.73 s to 2.28 s     538 k  51.9 %  79.1 GiB  572 MiB
+        21.3 ms  compute: gemm 68 % of the step
     No plan leaves 10 % of the memory free; those that fit are shown.
-    The config's own plan is as good as the best of these.
+    The best plan takes 0.0 % less time than the config's own.
     Pareto front: less memory for more time (plans up to 15 % slower than the best):
          memory  step time  over the best  plan
-    a  79.1 GiB     2.07 s         +6.3 %  dp 64 fsdp mb 2 prefetch 0
-    b  79.6 GiB     1.95 s         +0.0 %  dp 64 fsdp mb 2 prefetch 1
+    a  78.7 GiB     2.07 s         +6.3 %  dp 64 fsdp mb 2 prefetch 0
+    b  79.1 GiB     1.95 s         +0.0 %  dp 64 fsdp mb 2 prefetch 1
+    c  79.5 GiB     1.95 s         +0.0 %  dp 64 fsdp mb 2 prefetch 2
     Words of a plan: dp: data-parallel ranks; mb: sequences of a micro-batch; prefetch: units gathered
       ahead
-    4 plans: 0 illegal, 1 need too much memory, 0 cannot be among the best, 3 timed; those shown are
+    4 plans: 0 illegal, 0 need too much memory, 0 cannot be among the best, 4 timed; those shown are
       predicted in full
 
 The config's own plan may be faster with more.
 
     $ sed 's/recompute: full/recompute: none/' $ROOT/configs/llama3-8b-fsdp-64xh100.yaml > own.yaml; COLUMNS=999 stepsim plan own.yaml --set parallel.strategy=fsdp --set parallel.tensor=1 --set parallel.context=1 --set parallel.pipeline=1 | grep -e own -e ' 1  '
          1  dp 64 fsdp mb 1 prefetch 2 kept             2.03 s  1.80 s to 2.38 s     517 k  49.9 %  56.0 GiB  23.7 GiB  42.5 ms  compute: gemm 66 % of the step
-    config  dp 64 fsdp mb 2 prefetch 1                  1.95 s  1.73 s to 2.28 s     538 k  51.9 %  79.6 GiB  93.7 MiB  21.3 ms  compute: gemm 68 % of the step
-    The config's own plan fills 100 % of the memory; plans may use 90 %, and the best takes 4.0 % more time.
+    config  dp 64 fsdp mb 2 prefetch 1                  1.95 s  1.73 s to 2.28 s     538 k  51.9 %  79.1 GiB   572 MiB  21.3 ms  compute: gemm 68 % of the step
+    The config's own plan fills 99 % of the memory; plans may use 90 %, and the best takes 4.0 % more time.
     48 plans: 0 illegal, 8 need more than 90 % of the memory, 0 cannot be among the best, 40 timed; those shown are predicted in full
 
 100,000 GPUs: the evaluator's pieces are those of few; what must be simulated is limited.
 
     $ COLUMNS=999 stepsim plan $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --gpus 102400 --set train.global_batch=102400 --set model.preset=llama3-70b --set parallel.tensor=8 | tail -n 3
     not searched: zero2, fsdp and hsdp inside a pipeline (only where the config has them there)
-    55476 plans: 1272 illegal, 10631 need more than 90 % of the memory, 37905 cannot be among the best, 1683 timed; those shown are predicted in full
-    3985 plans were not evaluated, because each needs a simulation; one may be better (fewer plans: hold keys with --set; all: --exhaustive)
+    55476 plans: 1272 illegal, 10553 need more than 90 % of the memory, 37893 cannot be among the best, 1680 timed; those shown are predicted in full
+    4078 plans were not evaluated, because each needs a simulation; one may be better (fewer plans: hold keys with --set; all: --exhaustive)
 
 Nothing fits: what needs least, and what it misses.
 

@@ -457,6 +457,73 @@ static void test_over_time(void)
 	program_destroy(p);
 }
 
+/* What is alive at the peak, behind a third of the compute ops, and at the end; the size of all gradients. */
+struct lives_B {
+	double peak, third, end, gradients;
+};
+
+static struct lives_B lives_of(const struct config *c)
+{
+	struct program *p = built(c);
+	const struct role *r = &p->roles[0];
+	struct error e = {0};
+	struct lives_B out = {.peak = (double)peak(c).peak_B};
+	uint64_t *live_B = NULL;
+	size_t n = 0;
+	CU_ASSERT_EQUAL_FATAL(layout_live(r, &live_B, &n, &e), ST_OK);
+	out.third = (double)live_B[n / 3];
+	out.end = (double)live_B[n - 1];
+	for (size_t i = 0; i < r->buffers.n; i++)
+		out.gradients += r->buffers.at[i].component == COMP_GRADIENTS ? (double)r->buffers.at[i].bytes : 0;
+	free(live_B);
+	program_destroy(p);
+	return out;
+}
+
+/* PyTorch frees gradients behind each update. With one micro-batch they are not there in the forward pass, nor at the
+ * peak of one with many tokens. A further micro-batch finds them there. So does an executor, whose arena keeps them.
+ * DDP's buckets are as large, and stay. */
+static void test_freed_gradients(void)
+{
+	struct config c = tiny(6);
+	c.micro_batches = 1;
+	c.train.micro_batch = 32; /* activations outweigh gradients and states */
+	c.train.global_batch = 32 * c.parallel.data;
+	c.parallel.strategy = STRAT_NONE;
+	c.parallel.data = c.parallel.shard = c.ranks = 1;
+	c.train.global_batch = 32;
+	const struct lives_B kept = lives_of(&c);
+	c.stack.frees_gradients = true;
+	const struct lives_B freed = lives_of(&c);
+	CU_ASSERT(kept.gradients > 1e6);
+	CU_ASSERT_DOUBLE_EQUAL(kept.third - freed.third, kept.gradients, 0.01 * kept.gradients);
+	CU_ASSERT_EQUAL(freed.end, kept.end); /* the update reads them */
+	CU_ASSERT(kept.peak - freed.peak > 0.8 * kept.gradients);
+
+	struct program *p = built(&c);
+	struct error e = {0};
+	struct layout executed;
+	CU_ASSERT_EQUAL_FATAL(layout_plan(&p->roles[0], &executed, &e), ST_OK);
+	CU_ASSERT_DOUBLE_EQUAL((double)executed.peak_B, kept.peak, 1);
+	layout_free(&executed);
+	program_destroy(p);
+
+	c.parallel.schedule = SCHED_1F1B;
+	c.micro_batches = 2;
+	c.train.global_batch = 64;
+	const struct lives_B twice = lives_of(&c);
+	c.stack.frees_gradients = false;
+	CU_ASSERT_DOUBLE_EQUAL(lives_of(&c).peak, twice.peak, 0.01 * kept.gradients);
+
+	c.stack.frees_gradients = true;
+	c.parallel.strategy = STRAT_DDP;
+	c.parallel.data = c.parallel.shard = c.ranks = 2;
+	c.train.global_batch = 128;
+	CU_ASSERT_DOUBLE_EQUAL(held_B(&c, "DDP's buckets", false), kept.gradients, 0.01 * kept.gradients);
+	c.parallel.strategy = STRAT_FSDP;
+	CU_ASSERT_EQUAL(held_B(&c, "DDP's buckets", false), 0);
+}
+
 /* A recomputed block's result is held from its recomputation to the end of its backward pass. Where that pass of the
  * only block has the peak, recomputation takes that much more. */
 static void test_recomputed_result(void)
@@ -487,4 +554,4 @@ UNIT_MAIN("memory", {"a recomputed block's result", test_recomputed_result}, {"o
 	{"each term", test_terms}, {"lives", test_lives}, {"model states", test_states}, {"stored", test_stored},
 	{"activations", test_activations}, {"activations by module", test_modules}, {"activations op by op", test_ops},
 	{"activations by name", test_named}, {"matrix by matrix", test_matrices},
-	{"units in a pipeline", test_units_in_a_pipeline})
+	{"units in a pipeline", test_units_in_a_pipeline}, {"freed gradients", test_freed_gradients})
