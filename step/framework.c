@@ -83,7 +83,8 @@ static const struct {
 	size_t offset;
 } flags[] = {FLAG(bias), FLAG(fsdp), FLAG(interleaves), FLAG(reports_allocated), FLAG(reduces_narrow), FLAG(sums_wide),
 	FLAG(stores_wide), FLAG(bf16_shards), FLAG(half_weights), FLAG(waits), FLAG(wraps_adapters), FLAG(chunks_loss),
-	FLAG(fuses_norms), FLAG(fuses_gates), FLAG(fuses_sums), FLAG(borrows), FLAG(ddp_overlaps)};
+	FLAG(fuses_norms), FLAG(fuses_gates), FLAG(fuses_sums), FLAG(gates_activation), FLAG(borrows),
+	FLAG(ddp_overlaps)};
 
 #define WORDS 4
 static const struct {

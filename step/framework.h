@@ -36,12 +36,13 @@ struct framework {
 	bool half_weights; /* with dtype fp16 also weights and gradients are fp16, with fp32 master weights (apex.amp's
 	                      O2, as NVIDIA's BERT scripts set it) */
 	bool waits;        /* the host thread waits for each step's loss (train.sync_every 1) */
-	bool wraps_adapters; /* FSDP wraps both factors of each adapter by themselves (parallel.adapter_units) */
-	bool fuses_norms;    /* RMS norms and rotary embedding are a kernel each (train.fused_kernels) */
-	bool fuses_gates;    /* and gates are */
-	bool chunks_loss;    /* its loss runs by chunks (habit chunks_loss of step/stack.h) */
-	bool fuses_sums;     /* experts on several ranks: results are added up by a kernel, though the stack has none
-	                        (train.expert_sums) */
+	bool wraps_adapters;   /* FSDP wraps both factors of each adapter by themselves (parallel.adapter_units) */
+	bool fuses_norms;      /* RMS norms and rotary embedding are a kernel each (train.fused_kernels) */
+	bool fuses_gates;      /* and gates are */
+	bool chunks_loss;      /* its loss runs by chunks (habit chunks_loss of step/stack.h) */
+	bool fuses_sums;       /* experts on several ranks: results are added up by a kernel, though the stack has none
+	                          (train.expert_sums) */
+	bool gates_activation; /* experts on several ranks: gates multiply the activation (train.expert_gates) */
 	bool borrows;      /* other software than that of the runs that fixed the stack: it is as unknown as any of the
 	                      family */
 	bool ddp_overlaps; /* without ZeRO gradients are reduced during the backward pass in buckets of 25 MiB

@@ -213,6 +213,8 @@ static enum status write_train(const struct csv *t, size_t row, const struct fra
 		fprintf(out, "  fused_kernels: [norm, rotary%s]\n", f->fuses_gates ? ", gate" : "");
 	if (f->fuses_sums && whole(t, row, "ep", 1) > 1)
 		fputs("  expert_sums: kernel\n", out);
+	if (f->gates_activation && whole(t, row, "ep", 1) > 1)
+		fputs("  expert_gates: activation\n", out);
 	if (*csv_get(t, row, "optimizer_bits"))
 		fprintf(out, "  optimizer_bits: %s\n", csv_get(t, row, "optimizer_bits"));
 	else

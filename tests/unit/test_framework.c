@@ -116,10 +116,10 @@ static void test_blanks(void)
 	CU_ASSERT_TRUE(f->sums_wide && f->stores_wide && f->interleaves);
 	f = framework_of(&known, "NeMo Automodel FSDP2");
 	CU_ASSERT_PTR_NOT_NULL_FATAL(f);
-	CU_ASSERT_TRUE(f->fuses_sums);
+	CU_ASSERT_TRUE(f->fuses_sums && f->gates_activation);
 	f = framework_of(&known, "prime-rl, torch dispatch FSDP2, compiled");
 	CU_ASSERT_PTR_NOT_NULL_FATAL(f);
-	CU_ASSERT_TRUE(f->fuses_sums && f->loss_B == 0);
+	CU_ASSERT_TRUE(f->fuses_sums && !f->gates_activation && f->loss_B == 0);
 	f = framework_of(&known, "torchtitan 2026 FSDP2, compiled");
 	CU_ASSERT_PTR_NOT_NULL_FATAL(f);
 	CU_ASSERT_TRUE(f->fuses_sums && f->loss_B == 4);
