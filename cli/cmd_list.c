@@ -248,6 +248,9 @@ static enum status add_parameters_of(struct table *t, const char *folder, const 
 		st = add_operators(t, name, ydoc_root(doc), "unvectorized",
 			"passes of its kernels that are not vectorized, and their accesses; the same under autocast",
 			e);
+	if (!st)
+		st = add_operators(t, name, ydoc_root(doc), "reductions",
+			"its accesses in kernels that sum rows or columns; the same under autocast", e);
 	ydoc_destroy(doc);
 	return st;
 }

@@ -26,15 +26,25 @@ static enum status read_list(const struct ynode *n, double *number, size_t count
 	return st;
 }
 
-static enum status read_accesses(const struct ynode *n, size_t k, struct operators *out, struct error *e)
+static enum status read_pairs(const struct ynode *n, struct accesses out[2], struct error *e)
 {
 	double x[4];
 	const enum status st = read_list(n, x, COUNT(x), e);
 	if (!st) {
-		out->of[k][false] = (struct accesses){x[0], x[1]};
-		out->of[k][true] = (struct accesses){x[2], x[3]};
+		out[false] = (struct accesses){x[0], x[1]};
+		out[true] = (struct accesses){x[2], x[3]};
 	}
 	return st;
+}
+
+static enum status read_accesses(const struct ynode *n, size_t k, struct operators *out, struct error *e)
+{
+	return read_pairs(n, out->of[k], e);
+}
+
+static enum status read_reduced(const struct ynode *n, size_t k, struct operators *out, struct error *e)
+{
+	return read_pairs(n, out->reduced[k], e);
 }
 
 static enum status read_passes(const struct ynode *n, size_t k, struct operators *out, struct error *e)
@@ -69,6 +79,11 @@ enum status operators_read_unvectorized(const struct ynode *map, struct operator
 	return read_map(map, out, read_passes, e);
 }
 
+enum status operators_read_reductions(const struct ynode *map, struct operators *out, struct error *e)
+{
+	return read_map(map, out, read_reduced, e);
+}
+
 enum status operators_read(const struct ynode *map, struct operators *out, struct error *e)
 {
 	enum status st = read_map(map, out, read_accesses, e);
@@ -101,6 +116,7 @@ static const uint8_t operator_of_kind[OP_KIND_COUNT] = {
 	[OP_GATED_ADD_GRAD] = OPERATOR_GATED_RESIDUAL_GRAD,
 	[OP_ATTN_SOFTMAX] = OPERATOR_SOFTMAX,
 	[OP_ATTN_SOFTMAX_GRAD] = OPERATOR_SOFTMAX_GRAD,
+	[OP_EMBED_GRAD] = OPERATOR_EMBED_GRAD,
 };
 
 /* Returns the kernel in place of an operator's where the stack fuses that; OPERATOR_NONE: it does not. */
@@ -170,6 +186,7 @@ double operators_elements(const struct op *op)
 	case OP_GATED_ADD_GRAD:
 		return (double)op->modulate.batch * (double)op->modulate.seq * (double)op->modulate.cols;
 	case OP_EMBED:
+	case OP_EMBED_GRAD:
 	case OP_POSITION: return (double)op->embed.rows * (double)op->embed.cols;
 	default: return (double)op->matrix.rows * (double)op->matrix.cols;
 	}
@@ -257,6 +274,12 @@ double operators_B(const struct op *op, const struct stack *s)
 	for (size_t i = 0; i < COUNT(further); i++)
 		add(&sum, s, further[i], 1);
 	return operators_elements(op) * accesses_B(op, &sum);
+}
+
+double operators_reduced_B(const struct op *op, const struct stack *s)
+{
+	const enum operator_kind k = s->operators.counted ? operator_of(op, s) : OPERATOR_NONE;
+	return operators_elements(op) * accesses_B(op, &s->operators.reduced[k][s->autocast]);
 }
 
 void operators_set_logit_casts(struct operators *o, double casts)

@@ -63,6 +63,7 @@
 	X(WIDE_ADAPTER_SUM_GRAD, wide_adapter_sum_grad) \
 	X(WIDE_ADAPTER_INPUT, wide_adapter_input) \
 	X(WIDE_ADAPTER_INPUT_GRAD, wide_adapter_input_grad) \
+	X(EMBED_GRAD, embed_grad) /* of rows alone: zeros of the table are an op of their own */ \
 	/* the loss, whose bytes are the stack's number logit; last, and only in `unvectorized` */ \
 	X(LOGITS, logits)
 
@@ -86,6 +87,7 @@ struct operators {
 	bool counted;                          /* false: nobody counted them */
 	struct accesses of[OPERATOR_COUNT][2]; /* without autocast, under it */
 	struct unvectorized unvectorized[OPERATOR_COUNT][2];
+	struct accesses reduced[OPERATOR_COUNT][2]; /* of those, what kernels read and write that sum rows or columns */
 };
 
 /* What may be one kernel though train.fused does not hold. Bits of train.fused_kernels. */
@@ -113,6 +115,9 @@ enum status operators_read(const struct ynode *map, struct operators *out, struc
  * kernels that are not vectorized, without autocast, then under it. ST_INPUT as above. */
 enum status operators_read_unvectorized(const struct ynode *map, struct operators *out, struct error *e);
 
+/* Reads a mapping of some operators as operators_read: what their kernels that sum rows or columns access. */
+enum status operators_read_reductions(const struct ynode *map, struct operators *out, struct error *e);
+
 /* Returns the elements that an elementwise op, a norm, softmax or an embedding works on. */
 double operators_elements(const struct op *op);
 
@@ -128,6 +133,9 @@ struct slow_kernels {
 	double elements, bytes;
 };
 struct slow_kernels operators_unvectorized(const struct op *op, const struct stack *s);
+
+/* Returns the bytes that kernels move which sum rows or columns, part of operators_B. */
+double operators_reduced_B(const struct op *op, const struct stack *s);
 
 /* Returns the bytes of the kernels that put heads in order around a naive product; 0 where nobody counted them. */
 double operators_heads_B(const struct op *op, const struct stack *s);

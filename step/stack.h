@@ -68,6 +68,8 @@ enum stage_split {
 		"memory traffic an updated parameter, with clipping and copies; 0: as counted") \
 	X("optimizer_fused", optimizer_fused_B, BYTE, 0, 1000, \
 		"the same where the update is one kernel; 0: as optimizer") \
+	X("optimizer_blocks", optimizer_blocks, NONE, 0, 1e6, \
+		"blocks of threads of a launch of that kernel; 0: enough for all SMs") \
 	X("overlap_tax", overlap_tax, NONE, 0, 1, "compute time lost for each second of a collective beside it") \
 	/* step/dropout.h */ \
 	X("dropout", dropout, NONE, 0, 10, "reads and writes of an element for dropout beside its mask") \
@@ -240,7 +242,7 @@ struct stack_number {
 	size_t offset; /* in struct stack */
 	const char *meaning;
 };
-#define STACK_NUMBERS 14 /* of which a family uses eleven at the most */
+#define STACK_NUMBERS 15 /* of which a family uses twelve at the most */
 extern const struct stack_number stack_numbers[STACK_NUMBERS];
 #define STACK_MEMORIES 11
 extern const struct stack_number stack_memories[STACK_MEMORIES];

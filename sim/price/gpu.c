@@ -43,22 +43,32 @@ static double multiply_s(const struct op *op, const struct rates *r, const struc
 	       (unaligned_product(op, r) ? rate / r->unaligned_slower[op->dtype] : rate);
 }
 
-/* Returns the elements of a weight's gradient that a separate kernel adds to the wider sums, because the product leaves
- * them in the operands' format. 0: the product adds them itself. */
+/* Returns whether autograd adds a gradient to one that is there (torch/csrc/autograd/functions/accumulate_grad.h).
+ * Trainers that carry gradients through buckets of their own add there, which counts as their copies. */
+static bool autograd_adds(const struct op *op, const struct stack *s)
+{
+	return s->operators.counted && op->flags & OP_ACCUMULATE && !(s->gradient_passes > 0);
+}
+
+/* Returns the elements of a weight's gradient that a separate kernel adds to the sums: because they are wider and the
+ * product leaves it in the operands' format, or because autograd does. 0: the product adds them itself. */
 static double added_apart(const struct op *op, const struct stack *s)
 {
-	if (!s->adds_gradients || dtype_bytes((enum dtype)op->out_dtype) <= dtype_bytes((enum dtype)op->dtype))
+	const bool wider = dtype_bytes((enum dtype)op->out_dtype) > dtype_bytes((enum dtype)op->dtype);
+	if (!(s->adds_gradients && wider) && !autograd_adds(op, s))
 		return 0;
 	if (op_is_product(op))
 		return op->flags & OP_TRANS_A ? result_elements(op) : 0;
 	return op->kind == OP_EMBED_GRAD ? (double)op->embed.cols * (double)op->embed.table_rows : 0;
 }
 
-/* Returns the bytes of that way: the gradient is written, then it and the sum are read, and the sum is written. It is
- * so on the first micro-batch too, to sums of zero. */
+/* Returns the bytes of that way: the gradient is written (a table's with zeros), then it and the sum are read, and the
+ * sum is written. With wider sums it is so on the first micro-batch too, to sums of zero. Autocast leaves a table in
+ * fp32. */
 static double added_apart_B(const struct op *op, const struct stack *s)
 {
-	return added_apart(op, s) * 2 * (dtype_bytes((enum dtype)op->dtype) + dtype_bytes((enum dtype)op->out_dtype));
+	const enum dtype in = (enum dtype)(op->kind == OP_EMBED_GRAD && s->autocast ? op->out_dtype : op->dtype);
+	return added_apart(op, s) * 2 * (dtype_bytes(in) + dtype_bytes((enum dtype)op->out_dtype));
 }
 
 /* Returns the bytes of transposing the images of a convolution that lie channel by channel: both are read and written
@@ -142,6 +152,19 @@ static double unvectorized_s(const struct op *op, const struct rates *r, const s
 	return r->unvectorized_per_s > 0 ? fmax(0, k.elements / r->unvectorized_per_s - k.bytes / r->memory_Bps) : 0;
 }
 
+/* Returns how much longer than their bytes those kernels of an op take that sum rows or columns: too few of their loads
+ * are under way to fill a fast memory. For a layer norm's weights PyTorch gives a block of threads all rows of 32
+ * columns, so narrow norms keep few SMs busy and their rows decide (aten/src/ATen/native/cuda/layer_norm_kernel.cu). */
+static double reduced_s(const struct op *op, const struct rates *r, const struct stack *s)
+{
+	const double bytes = operators_reduced_B(op, s);
+	if (!(bytes > 0) || !(r->reduced_Bps > 0))
+		return 0;
+	const bool layer_norm_grad = op->kind == OP_NORM_GRAD && !(op->flags & OP_RMS);
+	const double rows_s = layer_norm_grad ? (double)op->matrix.rows / r->summed_rows_per_s : 0;
+	return fmax(0, fmax(bytes / r->reduced_Bps, rows_s) - bytes / r->memory_Bps);
+}
+
 /* A tile writes its result after its loop over k, and reads it before where it accumulates. So that traffic is not
  * hidden. */
 static double product_s(const struct op *op, const struct rates *r, const struct stack *s)
@@ -149,10 +172,10 @@ static double product_s(const struct op *op, const struct rates *r, const struct
 	const struct op_gemm d = op_as_gemm(op);
 	double result_B = groups_of(op) * (double)d.m * (double)d.n * dtype_bytes((enum dtype)op->out_dtype) *
 	                  (op->flags & OP_ACCUMULATE ? 2 : 1);
-	if (added_apart(op, s) > 0)
-		result_B = added_apart_B(op, s);
-	else if (casts_gradient(op, s))
+	if (casts_gradient(op, s))
 		result_B = cast_gradient_B(op);
+	else if (added_apart(op, s) > 0)
+		result_B = added_apart_B(op, s);
 	return multiply_s(op, r, s) +
 	       (result_B + weights_B(op, r) + transposed_B(op, s) + turned_B(op, r)) / r->memory_Bps;
 }
@@ -252,11 +275,22 @@ static double biases_B(const struct op *op, const struct rates *r, const struct 
 	            : biased * x->gpu.expert_bias_B + clamped * x->gpu.expert_clamp_B;
 }
 
+/* Returns how much longer a launch of the optimizer's kernel takes because its blocks of threads leave SMs unequally
+ * busy: PyTorch launches 320 (aten/src/ATen/native/cuda/MultiTensorApply.cuh, depth_to_max_blocks), which are three for
+ * some of 132 SMs and two for others. One launch of all blocks takes 0.79 of the time on an H100 (pytorch/pytorch pull
+ * request 119842). */
+static double unequal_blocks(const struct op *op, const struct rates *r, const struct stack *s)
+{
+	const bool known = op->kind == OP_OPTIMIZER && op->flags & OP_FUSED && r->compute_capability > 0;
+	const double each = known ? s->optimizer_blocks / (double)r->device.sms : 0;
+	return each > 0 ? ceil(each) / each : 1;
+}
+
 /* Rows that are looked up one by one stream more slowly. A swap moves whole blocks of rows, so it does not. */
 static double memory_s(const struct op *op, const struct rates *r, const struct stack *s)
 {
 	const double streams_Bps = r->memory_Bps * (permutes(op) ? r->parameters->gpu.permuted_share : 1);
-	return (gpu_op_B(op, s) + biases_B(op, r, s)) / streams_Bps;
+	return (gpu_op_B(op, s) + biases_B(op, r, s)) / streams_Bps * unequal_blocks(op, r, s);
 }
 
 static double compute_s(const struct op *op, const struct rates *r, const struct stack *s)
@@ -312,7 +346,7 @@ double gpu_op_B(const struct op *op, const struct stack *s)
 	                          : op_read_B(op) + op_write_B(op);
 	const double by_kernel_B = operators_B(op, s);
 	if (by_kernel_B >= 0)
-		return by_kernel_B;
+		return by_kernel_B + (op->kind == OP_EMBED_GRAD ? added_apart_B(op, s) : 0);
 	if (op->kind == OP_ATTN_SOFTMAX || op->kind == OP_ATTN_SOFTMAX_GRAD)
 		return softmax_B(op, counted_B, s);
 	if (op->kind == OP_CAST && dtype_is_narrow((enum dtype)op->out_dtype)) /* made along both axes */
@@ -350,5 +384,5 @@ double gpu_op_s(const struct op *op, const struct rates *r, const struct stack *
 	*bound = kernel_s > work ? BOUND_LATENCY : compute > memory ? BOUND_COMPUTE : BOUND_MEMORY;
 	const double kernels = fmax(1, op->modules);
 	return kernels * (kernel_s + work) + copies_s(op, r, s) + heads_s(op, r, s) +
-	       operators_adapter_B(op, s) / r->memory_Bps + unvectorized_s(op, r, s);
+	       operators_adapter_B(op, s) / r->memory_Bps + unvectorized_s(op, r, s) + reduced_s(op, r, s);
 }

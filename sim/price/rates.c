@@ -77,9 +77,12 @@ static void set_device(const struct machine *m, const struct what_if *w, struct 
 	r->repeated_data = factor(d->repeated_data);
 	r->exp_per_s = (double)d->sms * d->boost_Hz * m->parameters->gpu.exp_clock * factor(w->compute);
 	r->vector_flop_per_s = d->vector_flop_per_s * factor(w->compute);
-	if (d->compute_capability > 0)
-		r->unvectorized_per_s = (double)d->sms * d->boost_Hz * m->parameters->gpu.unvectorized *
-		                        factor(w->compute);
+	if (d->compute_capability > 0) {
+		const double clocks_per_s = d->boost_Hz * factor(w->compute);
+		r->unvectorized_per_s = (double)d->sms * clocks_per_s * m->parameters->gpu.unvectorized;
+		r->reduced_Bps = (double)d->sms * clocks_per_s * m->parameters->gpu.reduction_B;
+		r->summed_rows_per_s = clocks_per_s * m->parameters->gpu.summed_rows;
+	}
 	r->memory_Bps = d->mem_Bps * factor(w->memory) * d->mem_share;
 	r->launch_s = d->launch_s * factor(w->launch);
 	set_issues(m, factor(w->launch), r);

@@ -62,7 +62,8 @@ void condition_backward(struct builder *b)
 	const struct linear fc1 = linear_time(b, PARAM_TIME_FC1_W, b->m->timestep_features),
 			    fc2 = linear_time(b, PARAM_TIME_FC2_W, b->m->hidden);
 	if (b->m->condition_classes > 0) {
-		const struct view dw = build_table_gradient(b, PARAM_CONDITION_TABLE, false);
+		bool begun = false;
+		const struct view dw = build_table_gradient(b, PARAM_CONDITION_TABLE, &begun);
 		build_with(b, table_op(b, OP_EMBED_GRAD), feed_view(b, INPUT_PART_CLASSES), view_of(c->grad), dw);
 		gradient_done(b, NONE, PARAM_CONDITION_TABLE);
 	}

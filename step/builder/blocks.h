@@ -19,8 +19,8 @@ int32_t block_forward(struct builder *b, int32_t x_in, struct acts *a);
  * runs again. */
 void block_backward(struct builder *b, struct acts *a, int32_t *dx);
 /* Returns the place of a table's gradient. Rows add to it one by one, so its first writer clears it, unless it is
- * `cleared`. */
-struct view build_table_gradient(struct builder *b, enum param_kind k, bool cleared);
+ * begun. Sets *begun where an earlier micro-batch began it. */
+struct view build_table_gradient(struct builder *b, enum param_kind k, bool *begun);
 /* Returns the rows of tokens in the table, and appends their gradient: into a table that is `begun`,
  * or cleared. done: nothing else adds to it. */
 int32_t embed_tokens(struct builder *b, struct view tokens);

@@ -117,11 +117,12 @@ int32_t embedding_forward(struct builder *b)
 	return build_norm(b, "embedding norm", x, PARAM_EMBEDDING_NORM_W, &b->now->embedding_stats);
 }
 
-struct view build_table_gradient(struct builder *b, enum param_kind k, bool cleared)
+struct view build_table_gradient(struct builder *b, enum param_kind k, bool *begun)
 {
 	bool accumulate = false;
 	struct view g = gradient_of(b, NONE, k, &accumulate);
-	if (g.buffer >= 0 && !accumulate && !cleared)
+	*begun = *begun || accumulate;
+	if (g.buffer >= 0 && !*begun)
 		build_fill(b, g, b->written_grad, (int64_t)param_of(b, NONE, k)->elements, "embedding grad");
 	return g;
 }
@@ -131,8 +132,10 @@ void embed_tokens_grad(struct builder *b, struct view tokens, int32_t dx, bool b
 	if (!trained_of(b, NONE, PARAM_TOKEN_EMBEDDING))
 		return;
 	int32_t dy = tp_gather(b, dx, "embedding grad");
-	struct view dw = build_table_gradient(b, PARAM_TOKEN_EMBEDDING, begun);
-	build_with(b, embedding_op(b, OP_EMBED_GRAD), tokens, view_of(dy), dw);
+	struct view dw = build_table_gradient(b, PARAM_TOKEN_EMBEDDING, &begun);
+	struct op op = embedding_op(b, OP_EMBED_GRAD);
+	op.flags |= begun ? OP_ACCUMULATE : 0;
+	build_with(b, op, tokens, view_of(dy), dw);
 	if (done)
 		gradient_done(b, NONE, PARAM_TOKEN_EMBEDDING);
 }
@@ -149,8 +152,9 @@ void embedding_backward(struct builder *b, int32_t dx)
 		dx = build_stream_norm_grad(b, "embedding norm", dx, b->now->embedded, b->now->embedding_stats,
 			PARAM_EMBEDDING_NORM_W, NONE);
 	if (has_positions(b) && (trained_of(b, NONE, position_kind(b)) || trained_of(b, NONE, PARAM_TYPE_EMBEDDING))) {
-		struct view pos = build_table_gradient(b, position_kind(b), false),
-			    type = build_table_gradient(b, PARAM_TYPE_EMBEDDING, false);
+		bool begun[2] = {false, false};
+		struct view pos = build_table_gradient(b, position_kind(b), &begun[0]),
+			    type = build_table_gradient(b, PARAM_TYPE_EMBEDDING, &begun[1]);
 		build_with(b, position_op(b, OP_POSITION_GRAD), view_of(dx), pos, type);
 		gradient_done(b, NONE, position_kind(b));
 		gradient_done(b, NONE, PARAM_TYPE_EMBEDDING);

@@ -62,7 +62,7 @@ is in tests/unit/test_import.c.)
     #   15  no effect     float8.enable_fsdp_float8_all_gather = true: other keys decide
     #   17  not modelled  plugin.name = mine: not known to stepsim
     stepsim: titan.toml: a config of torchtitan, of which 7 keys are taken and 1 not modelled (`stepsim import` shows each)
-    A step takes 1.45 s (90 % interval: 1.27 s to 1.75 s); 52 % of communication hides behind compute,
+    A step takes 1.46 s (90 % interval: 1.27 s to 1.76 s); 52 % of communication hides behind compute,
       the rest takes 9.1 % of the step; it fits, 119 GiB are free.
     llama3-8b (8.03 B parameters), fsdp on 64 ranks (tp 2, dp 32), bf16
     a step: 64 sequences of 8192 tokens, 1 micro-batch of 2 a replica

@@ -94,6 +94,7 @@ static void test_wrong(void)
 			"s.yaml:2:3: operators: 'layer_norm' is missing"},
 		{"unvectorized:\n  bias: {value: [1, 1, 0, 0], source: x}\n",
 			"s.yaml:2:17: bias: expected a list of 6 numbers"},
+		{"reductions:\n  bias: {value: [1], source: x}\n", "s.yaml:2:17: bias: expected a list of 4 numbers"},
 		{"compiled_twin: [a]\n", "s.yaml:1:16: compiled_twin: expected a text, got a list"},
 	};
 	struct stack s;
@@ -125,6 +126,8 @@ static void test_family(void)
 	CU_ASSERT_TRUE(c.stack.operators.counted && c.stack.channels_first);
 	CU_ASSERT_EQUAL(c.stack.operators.of[OPERATOR_LAYER_NORM][false].operand, 2);
 	CU_ASSERT_EQUAL(c.stack.operators.unvectorized[OPERATOR_LOGITS][true].passes, 1);
+	CU_ASSERT_EQUAL(c.stack.operators.reduced[OPERATOR_LAYER_NORM][true].fp32, 2);
+	CU_ASSERT_EQUAL(c.stack.optimizer_blocks, 320);
 }
 
 /* A rotation by complex numbers has its own kernels where each operator is one. */
