@@ -136,6 +136,18 @@ static void hash_members(uint64_t h[2], const struct config *c, size_t offset, s
 	hash(h, (const char *)c + offset, bytes);
 }
 
+/* The stack is most of what is hashed, and mostly the same as the last time. */
+static void hash_stack(struct evaluator *v, uint64_t h[2])
+{
+	if (memcmp(&v->stack, &v->small.stack, sizeof v->stack) != 0) {
+		v->stack = v->small.stack;
+		v->stack_hash[0] = v->stack_hash[1] = 0;
+		hash(v->stack_hash, &v->stack, sizeof v->stack);
+	}
+	mix(h, v->stack_hash[0]);
+	mix(h, v->stack_hash[1]);
+}
+
 static void copy_members(struct config *to, const struct config *from, size_t offset, size_t bytes)
 {
 	memcpy((char *)to + offset, (const char *)from + offset, bytes);
@@ -150,10 +162,14 @@ void evaluator_copy(struct config *to, const struct config *from)
 const void *evaluator_find_config(struct evaluator *v, piece_measure *measure, size_t size, struct error *e)
 {
 	uint64_t key[2] = {(uintptr_t)measure, 1};
-	static_assert(offsetof(struct config, model) % 8 == 0 && offsetof(struct config, cluster) % 8 == 0 &&
+	static_assert(offsetof(struct config, model) % 8 == 0 && offsetof(struct config, stack) % 8 == 0 &&
+			      offsetof(struct config, stack_given) % 8 == 0 && sizeof(struct stack) % 8 == 0 &&
+			      offsetof(struct config, cluster) % 8 == 0 &&
 			      offsetof(struct config, node_ranks) % 8 == 0 && offsetof(struct config, origin) % 8 == 0,
 		"words are hashed");
-	hash_members(key, &v->small, MEMBERS(model, parallel.layers_per_stage));
+	hash_members(key, &v->small, MEMBERS(model, stack));
+	hash_stack(v, key);
+	hash_members(key, &v->small, MEMBERS(stack_given, parallel.layers_per_stage));
 	if (v->small.parallel.n_layers_per_stage > 0)
 		hash_members(key, &v->small, MEMBERS(parallel.layers_per_stage, parallel.n_layers_per_stage));
 	hash_members(key, &v->small, MEMBERS(parallel.n_layers_per_stage, cluster));

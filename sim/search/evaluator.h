@@ -61,6 +61,8 @@ struct evaluator {
 	struct pipeline walk;           /* the pipeline that is walked */
 	struct in_flight_key in_flight; /* the peak that is asked for */
 	struct piece_table pieces;
+	struct stack stack; /* of v->small when it was hashed last; its hash */
+	uint64_t stack_hash[2];
 	struct prices prices; /* of the programs that the piece at hand is measured on */
 	bool only_fold, exact_memory;
 };

@@ -150,20 +150,29 @@ static enum status run_alone(const struct program *p, const struct prices *price
 	return ST_OK;
 }
 
-static enum status run_layers(struct evaluator *v, struct bound_run *out, struct error *e)
+/* Fills what a program of the layers takes in time. */
+static enum status time_layers(struct evaluator *v, const struct program *p, struct bound_run *out, struct error *e)
 {
-	struct prices *prices = &v->prices;
-	const struct config *c = &v->small;
-	const struct rates *rates = &v->rates;
-	struct program *p = NULL;
-	enum status st = program_build(c, &p, e);
-	struct layout l;
 	struct bound_run hidden;
 	/* where exchanges of experts run behind another micro-batch, that one may fill any wait */
-	const int64_t near = v->plan.parallel.expert_overlap ? 0 : rates->devices_per_node;
-	if (!st && !(st = price_further(p, rates, prices, e)) && !(st = run_alone(p, prices, near, true, &hidden, e)) &&
-		!(st = run_alone(p, prices, near, false, out, e)) && !(st = layout_peak(&p->roles[0], &l, e))) {
+	const int64_t near = v->plan.parallel.expert_overlap ? 0 : v->rates.devices_per_node;
+	enum status st = price_further(p, &v->rates, &v->prices, e);
+	if (!st && !(st = run_alone(p, &v->prices, near, true, &hidden, e)) &&
+		!(st = run_alone(p, &v->prices, near, false, out, e)))
 		memcpy(out->hidden, hidden.pass, sizeof out->hidden);
+	return st;
+}
+
+/* Builds the program of v->small and reads its memory, its times, or both. */
+static enum status run_layers(struct evaluator *v, unsigned read, struct bound_run *out, struct error *e)
+{
+	struct program *p = NULL;
+	struct layout l;
+	*out = (struct bound_run){.static_B = 0};
+	enum status st = program_build(&v->small, &p, e);
+	if (!st && (read & READ_TIMES))
+		st = time_layers(v, p, out, e);
+	if (!st && (read & READ_MEMORY) && !(st = layout_peak(&p->roles[0], &l, e))) {
 		out->static_B = pieces_static_B(&p->roles[0], COMP_KIND_COUNT);
 		out->gradients_B = pieces_static_B(&p->roles[0], COMP_GRADIENTS);
 		out->peak_B = (double)l.peak_B;
@@ -206,13 +215,13 @@ static enum status measure_layer(struct evaluator *v, void *piece, struct error 
 	struct bound_run run[2][2]; /* a micro-batch as the plan's, and twice as large; layers */
 	double layer_B[2];          /* of each */
 	for (int twice = 0; twice < 2; twice++) {
-		prices_free(&v->prices); /* some depend on the size of a micro-batch */
+		const unsigned read = twice ? READ_MEMORY : READ_MEMORY | READ_TIMES;
 		for (int k = 0; k < 2; k++) {
 			short_config(&v->plan, SHORT_REPEATS + k, small);
 			small->train.micro_batch *= 1 + twice;
 			small->train.global_batch *= 1 + twice;
 			small->data.bytes *= 1 + (uint64_t)twice;
-			enum status st = run_layers(v, &run[twice][k], e);
+			enum status st = run_layers(v, read, &run[twice][k], e);
 			if (st)
 				return st;
 		}
@@ -246,15 +255,17 @@ static const struct layer_bound *find_layer(struct evaluator *v, enum recompute 
 	return evaluator_find(v, measure_layer, sizeof(struct layer_bound), key, sizeof key, e);
 }
 
-/* Measures the collectives of a layer on the same replicas without a pipeline: they are the same on every stage. */
+/* Measures the collectives of a layer on the same replicas without a pipeline: they are the same on every stage. Those
+ * of buckets count as nothing: layers may be in other buckets, and more of them in one. */
 static enum status measure_comm(struct evaluator *v, void *piece, struct error *e)
 {
 	struct comm_bound *out = piece;
 	struct config *small = &v->small;
 	const struct parallel *p = &v->plan.parallel;
-	double layer_s[2], gather_s[2]; /* of a layer in one micro-batch, and in two */
-	struct bound_run run[2];        /* layers */
-	for (int again = 0; again < 2; again++) {
+	const bool units = strategy_has(p->strategy, STRATEGY_UNITS);
+	double layer_s[2] = {0}, gather_s[2] = {0}; /* of a layer in one micro-batch, and in two */
+	struct bound_run run[2];                    /* layers */
+	for (int again = units ? 0 : 1; again < 2; again++) {
 		for (int k = 0; k < 2; k++) {
 			short_config(&v->plan, SHORT_REPEATS + k, small);
 			small->parallel.strategy = p->strategy;
@@ -267,7 +278,7 @@ static enum status measure_comm(struct evaluator *v, void *piece, struct error *
 			small->micro_batches = 1 + again;
 			small->train.global_batch = p->data * (1 + again);
 			small->ranks = p->tensor * p->context * p->data;
-			enum status st = run_layers(v, &run[k], e);
+			enum status st = run_layers(v, units ? READ_MEMORY | READ_TIMES : READ_MEMORY, &run[k], e);
 			if (st)
 				return st;
 		}
@@ -425,9 +436,7 @@ enum status lower_bound_of(struct evaluator *v, const struct config *c, struct p
 			return e->status;
 		comm = *known;
 	}
-	if (!strategy_has(p->strategy, STRATEGY_UNITS)) /* layers may be in other buckets, and more of them in one */
-		comm.layer_s = comm.layer_again_s = 0;
-	else if (p->pipeline > 1) /* reduced once for all micro-batches, and gathered once where units stay whole */
+	if (p->pipeline > 1) /* reduced once for all micro-batches, and gathered once where units stay whole */
 		comm.layer_again_s = p->reshard_after_forward ? comm.gather_s : 0;
 	const double devices_s = pipeline_s(c, &o, &own.layer, &own.head, &comm) *
 	                         stragglers_slowdown(v->m, (c->ranks + per - 1) / per);

@@ -176,9 +176,10 @@ static double lasts_s(const struct pass_time *a)
 	return a->from_ps < 0 ? 0 : (double)(a->to_ps - a->from_ps) * S_PER_PS;
 }
 
-static enum status measure_times(struct evaluator *v, struct block_pieces *out, struct error *e)
+/* Fills *out but for kept_B, and run[i] with the run of i + 1 repeats. */
+static enum status measure_times(struct evaluator *v, struct block_pieces *out, struct short_run run[2],
+	struct error *e)
 {
-	struct short_run run[2];
 	out->linear = true;
 	for (int i = 0; i < 2; i++) {
 		pieces_block_config(v, i + 1, SHORT_MICRO_BATCHES, &v->small);
@@ -201,20 +202,25 @@ static enum status measure_times(struct evaluator *v, struct block_pieces *out, 
 	return ST_OK;
 }
 
-/* Measures the memory that a third micro-batch adds to two, all in flight at once. */
-static enum status measure_kept(struct evaluator *v, struct block_pieces *out, struct error *e)
+/* Measures the memory that the last of SHORT_MICRO_BATCHES adds to those before it, all in flight at once.
+ * timed: runs of all of them, with one and with two repeats. */
+static enum status measure_kept(struct evaluator *v, struct block_pieces *out, const struct short_run timed[2],
+	struct error *e)
 {
 	double kept_B[END_COUNT][STEADY_REPEATS + 1];
 	for (int n = 0; n <= STEADY_REPEATS; n++) {
-		struct short_run run[2];
-		for (int i = 0; i < 2; i++) {
-			pieces_block_config(v, n + 1, 2 + i, &v->small);
-			enum status st = pieces_run_short(v, READ_MEMORY, &run[i], e);
-			if (st)
-				return st;
+		struct short_run fewer, all;
+		pieces_block_config(v, n + 1, SHORT_MICRO_BATCHES - 1, &v->small);
+		enum status st = pieces_run_short(v, READ_MEMORY, &fewer, e);
+		if (!st && n >= 2) {
+			pieces_block_config(v, n + 1, SHORT_MICRO_BATCHES, &v->small);
+			st = pieces_run_short(v, READ_MEMORY, &all, e);
 		}
+		if (st)
+			return st;
+		const struct short_run *longer = n < 2 ? &timed[n] : &all;
 		for (int s = 0; s < END_COUNT; s++)
-			kept_B[s][n] = run[1].stage[s].peak_B - run[0].stage[s].peak_B;
+			kept_B[s][n] = longer->stage[s].peak_B - fewer.stage[s].peak_B;
 	}
 	for (int s = 0; s < END_COUNT; s++) {
 		out->kept_of_one_B[s] = kept_B[s][0];
@@ -225,8 +231,9 @@ static enum status measure_kept(struct evaluator *v, struct block_pieces *out, s
 
 static enum status measure_block(struct evaluator *v, void *piece, struct error *e)
 {
-	enum status st = measure_times(v, piece, e);
-	return st ? st : measure_kept(v, piece, e);
+	struct short_run run[2];
+	enum status st = measure_times(v, piece, run, e);
+	return st ? st : measure_kept(v, piece, run, e);
 }
 
 const struct block_pieces *pieces_find_block(struct evaluator *v, struct error *e)
