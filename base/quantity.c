@@ -183,10 +183,25 @@ static enum status refuse(const char *text, const struct unit_row *want, const c
 		want->accepted, text);
 }
 
+#define EXACT_DIGITS 15 /* a double holds every whole number of so many digits */
+
+static double whole_number(const char *text, size_t digits)
+{
+	double sum = 0;
+	for (size_t i = 0; i < digits; i++)
+		sum = 10 * sum + (text[i] - '0');
+	return sum;
+}
+
 /* `text` is a number of `len` characters; false when it does not fit a double. */
 static bool convert(const char *text, size_t len, size_t mantissa, const struct scale *scale, double *value)
 {
 	char literal[NUMBER_MAX + 32];
+	if (len == mantissa && mantissa <= EXACT_DIGITS && scale->decimal == 0 && scale->times == 1 &&
+		strspn(text, "0123456789") >= mantissa) {
+		*value = whole_number(text, mantissa);
+		return true;
+	}
 	long exponent = len > mantissa ? strtol(text + mantissa + 1, NULL, 10)
 	                               : 0; /* saturates, which is as far out of range */
 	if (exponent > 100000 || exponent < -100000)

@@ -69,18 +69,6 @@ struct view view_of(int32_t buffer) { return view_at(buffer, 0); }
 
 /* ---- ops ---- */
 
-struct op build_new(const struct builder *b, enum op_kind k, const char *what)
-{
-	struct op op = b->blank;
-	op.kind = (uint8_t)k;
-	op.phase = (uint8_t)b->phase;
-	op.flags = b->recomputing ? OP_RECOMPUTED : 0;
-	op.micro = b->micro;
-	op.layer = b->layer;
-	op.what = what;
-	return op;
-}
-
 struct op build_matrix(const struct builder *b, enum op_kind k, const char *what, int64_t rows, int64_t cols)
 {
 	struct op op = build_new(b, k, what);
@@ -229,7 +217,7 @@ void build_op(struct builder *b, struct op op, const struct view *args)
 		wait[n++] = b->after[op.lane].at[i];
 	b->after[op.lane].n = 0;
 	sort_descending(wait, n); /* the latest first: they often imply the others */
-	op.dep0 = (uint32_t)r->deps.n;
+	const uint32_t dep0 = (uint32_t)r->deps.n, arg0 = (uint32_t)r->args.n;
 	for (size_t i = 0; i < n; i++) {
 		uint32_t dep = (uint32_t)wait[i];
 		if (is_known(b, dep, &known))
@@ -238,13 +226,16 @@ void build_op(struct builder *b, struct op op, const struct view *args)
 			fail_nomem(b);
 		clocks_join(&b->clocks, r, dep, &known);
 	}
-	op.n_dep = (uint32_t)r->deps.n - op.dep0;
-	op.arg0 = (uint32_t)r->args.n;
 	if (b->st || !append_args(r, &touched) || !clocks_append(&b->clocks, &op, &known) ||
 		!append_when(b, &op, &known) || !vec_push(&r->ops, op)) {
 		fail_nomem(b);
 		return;
 	}
+	/* Members are set in the array: copying a struct just after a member of it was set waits for that. */
+	struct op *at = &r->ops.at[r->ops.n - 1];
+	at->dep0 = dep0;
+	at->n_dep = (uint32_t)r->deps.n - dep0;
+	at->arg0 = arg0;
 	record_use(b, &touched, op.lane, (int32_t)r->ops.n - 1);
 }
 

@@ -42,7 +42,17 @@ struct view view_at(int32_t buffer, uint64_t offset_B);
 
 /* Returns an op of the builder's position, on LANE_COMPUTE, in the format of activations. Its dimensions are 0, or
  * those of a matrix. */
-struct op build_new(const struct builder *b, enum op_kind k, const char *what);
+static inline struct op build_new(const struct builder *b, enum op_kind k, const char *what)
+{
+	struct op op = b->blank;
+	op.kind = (uint8_t)k;
+	op.phase = (uint8_t)b->phase;
+	op.flags = b->recomputing ? OP_RECOMPUTED : 0;
+	op.micro = b->micro;
+	op.layer = b->layer;
+	op.what = what;
+	return op;
+}
 struct op build_matrix(const struct builder *b, enum op_kind k, const char *what, int64_t rows, int64_t cols);
 /* Appends an op, with the dependencies that its arguments and build_after bring. Arguments are views with build_with,
  * whole buffers with build_on. */

@@ -35,16 +35,17 @@ static enum status resolve_data(struct config *c, int64_t ranks, struct error *e
 			"%" PRId64 " does not divide %" PRId64 " rank%s (nearest that do: %s)", p->tensor, ranks,
 			ranks == 1 ? "" : "s", nearest_divisors(ranks, p->tensor, near));
 	int64_t data = ranks / model_ranks;
-	char others[64] = "";
-	size_t n = 0;
-	if (p->pipeline > 1)
-		n += (size_t)snprintf(others, sizeof others, " x pipeline %" PRId64, p->pipeline);
-	if (p->context > 1)
-		snprintf(others + n, sizeof others - n, " x context %" PRId64, p->context);
-	if (p->data != AUTO && p->data != data)
+	if (p->data != AUTO && p->data != data) {
+		char others[64] = "";
+		size_t n = 0;
+		if (p->pipeline > 1)
+			n += (size_t)snprintf(others, sizeof others, " x pipeline %" PRId64, p->pipeline);
+		if (p->context > 1)
+			snprintf(others + n, sizeof others - n, " x context %" PRId64, p->context);
 		return config_error(c, KEY_parallel_data, e,
 			"%" PRId64 " x tensor %" PRId64 "%s is not %" PRId64 " rank%s (accepted: auto, %" PRId64 ")",
 			p->data, p->tensor, others, ranks, ranks == 1 ? "" : "s", data);
+	}
 	if (!strategy_has(p->strategy, STRATEGY_REDUCES) && data != 1)
 		return config_error(c, KEY_parallel_strategy, e,
 			"%s trains one replica, and %" PRId64 " ranks make %" PRId64 " (nearest: ddp)",
