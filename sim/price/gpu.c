@@ -202,6 +202,14 @@ static double narrow_s(const struct op *op, const struct rates *r, bool backward
 	               : 0;
 }
 
+/* Returns the time that a flash kernel takes to drop scores. Fits to runs with dropout have it in their numbers. */
+static double drops_s(const struct op *op, const struct rates *r, const struct stack *s, bool backward, double scores)
+{
+	const double exps = backward ? r->parameters->gpu.attention_dropout_backward
+	                             : r->parameters->gpu.attention_dropout;
+	return op->dropout && !s->passes_hold_dropout && r->exp_per_s > 0 ? scores * exps / r->exp_per_s : 0;
+}
+
 /* Returns the bytes that the loops over tiles do not hide. Forward a tile's queries are read before its loop, and its
  * result is written behind it. Backward a tile's keys and values are read before, and their gradients written behind.
  * Kernels of their own multiply the result and its gradient, fill the sums of the queries' gradients in fp32 with
@@ -229,7 +237,8 @@ static double flash_s(const struct op *op, const struct rates *r, const struct s
 	if (s->attention8 && r->attention8_share[backward] > 0)
 		return flash8_s(op, r, backward, tiles);
 	const double scores = tiles * (double)op->attn.batch * (double)op->attn.heads * op_pairs(op);
-	return op_flop(op) * tiles / rate + narrow_s(op, r, backward, scores) + ends_B(op, backward) / r->memory_Bps;
+	return op_flop(op) * tiles / rate + narrow_s(op, r, backward, scores) + drops_s(op, r, s, backward, scores) +
+	       ends_B(op, backward) / r->memory_Bps;
 }
 
 /* The products of naive attention run as batched matrix products; on vector units where a head's rows are not whole 16

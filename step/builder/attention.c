@@ -16,7 +16,7 @@ struct op build_attention_op(const struct builder *b, enum op_kind k)
 	op.attn.kv_heads = b->kv_heads;
 	op.attn.seq = b->seq;
 	op.attn.head_dim = b->m->head_dim;
-	if (k == OP_ATTN_SOFTMAX || k == OP_ATTN_SOFTMAX_GRAD)
+	if (k == OP_ATTN_SOFTMAX || k == OP_ATTN_SOFTMAX_GRAD || op_is_flash(&op))
 		op.dropout = b->m->attention_dropout > 0;
 	if (k == OP_ATTENTION || k == OP_ATTENTION_GRAD)
 		op.attn.window = build_window(b);

@@ -87,8 +87,8 @@ A command line of Megatron-LM, as its scripts have it.
     cluster:
       system: dgx-a100 # --system
       nodes: 2 # nnodes
-    A step takes 4.88 s (90 % interval: 3.99 s to 6.36 s); 35 % of communication hides behind compute,
-      the rest takes 10.7 % of the step; it fits, 38.7 GiB are free.
+    A step takes 4.96 s (90 % interval: 4.07 s to 6.47 s); 35 % of communication hides behind compute,
+      the rest takes 10.6 % of the step; it fits, 38.7 GiB are free.
 
 DeepSpeed says nothing of the model: a Hugging Face config.json beside it does, or a preset's name.
 

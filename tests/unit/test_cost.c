@@ -287,6 +287,31 @@ static void test_adapter_operators(void)
 	NEAR(cost(&m, parted).alone_s, 3 * plain_s);
 }
 
+/* Dropout of scores in a flash kernel takes time for each score, unless a stack's numbers have it. */
+static void test_flash_dropout(void)
+{
+	mesh(1, 1);
+	struct machine m = gpu();
+	struct stack *s = &program.config.stack;
+	const struct parameters *x = m.parameters;
+	m.device.sms = 100;
+	m.device.boost_Hz = 1e9;
+	for (int backward = 0; backward < 2; backward++) {
+		struct op op = {.kind = backward ? OP_ATTENTION_GRAD : OP_ATTENTION,
+			.dtype = DT_BF16,
+			.out_dtype = DT_BF16};
+		op.attn = (struct op_attn){.batch = 8, .heads = 16, .kv_heads = 16, .seq = 1024, .head_dim = 128};
+		const double exps = backward ? x->gpu.attention_dropout_backward : x->gpu.attention_dropout,
+			     exp_per_s = (double)m.device.sms * m.device.boost_Hz * x->gpu.exp_clock,
+			     plain_s = cost(&m, op).alone_s;
+		op.dropout = 1;
+		NEAR(cost(&m, op).alone_s, plain_s + 8 * 16 * 1024.0 * 1024 * exps / exp_per_s);
+		s->passes_hold_dropout = true;
+		NEAR(cost(&m, op).alone_s, plain_s);
+		*s = stack_default();
+	}
+}
+
 /* Around an adapter that multiplies in fp32, operands have the format of what it leaves, and other kernels run. */
 static void test_wide_adapter(void)
 {
@@ -846,11 +871,12 @@ UNIT_MAIN("cost", {"grouped products", test_grouped_products}, {"rows on their w
 	{"roofline", test_roofline}, {"attention under a mask", test_masked_attention},
 	{"attention of narrow heads", test_attention_of_narrow_heads}, {"counted operators", test_operators},
 	{"fused kernels", test_fused_kernels}, {"kernels around adapters", test_adapter_operators},
-	{"adapters in fp32", test_wide_adapter}, {"composed gelu", test_composed_gelu},
-	{"unvectorized", test_unvectorized}, {"reductions", test_reductions}, {"gradient of a table", test_embed_grad},
-	{"ordered heads", test_ordered_heads}, {"images by channels", test_memory_format},
-	{"shapes of products", test_shapes_of_products}, {"a share of one format", test_share_of_a_format},
-	{"attention in fp8", test_attention_in_8_bits}, {"frozen weights in fp8", test_turned_weights},
+	{"adapters in fp32", test_wide_adapter}, {"dropout in flash kernels", test_flash_dropout},
+	{"composed gelu", test_composed_gelu}, {"unvectorized", test_unvectorized}, {"reductions", test_reductions},
+	{"gradient of a table", test_embed_grad}, {"ordered heads", test_ordered_heads},
+	{"images by channels", test_memory_format}, {"shapes of products", test_shapes_of_products},
+	{"a share of one format", test_share_of_a_format}, {"attention in fp8", test_attention_in_8_bits},
+	{"frozen weights in fp8", test_turned_weights},
 	{"a format that the device does not support", test_unsupported_format}, {"copies", test_copies},
 	{"a profile's fit", test_fit}, {"a profile's curve", test_curve},
 	{"an entry that the profile lacks", test_missing_entry}, {"a GPU's profile", test_gpu_profile},
