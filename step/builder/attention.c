@@ -127,12 +127,36 @@ static void norm_heads(struct builder *b, struct acts *a)
 		weight_of(b, b->layer, PARAM_K_NORM_W), view_of(a->qkv), view_of(a->qk_stats));
 }
 
+/* Holds what the block's norms keep beside what their buffers do. */
+static void keep_norms(struct builder *b, struct acts *a)
+{
+	const struct model *m = b->m;
+	const struct stack *s = &b->c->stack;
+	const struct stack_memory *held = &s->memory;
+	const bool rms = m->norm == NORM_RMSNORM, apart = m->branch_norm == BRANCH_NORM_SANDWICH;
+	const double norms = m->parallel_residual ? 1
+	                     : apart              ? 4
+	                                          : 2,
+		     of_heads = m->qk_norm != QK_NORM_NONE && rms ? held->rms_norm_B : 0,
+		     of_rows = !rms          ? (s->autocast ? held->layer_norm_autocast_B : 0)
+	                       : s->autocast ? held->rms_norm_autocast_B
+	                                     : held->rms_norm_B;
+	a->kept_norms = NONE;
+	if (!build_keeps(b) || b->c->train.fused || m->adaptive_norm || s->fused_kernels & FUSE_NORM)
+		return;
+	a->kept_norms = build_hold(b, COMP_ACTIVATIONS,
+		norms * of_rows * (double)(b->rows * m->hidden) +
+			of_heads * (double)(b->tokens * (b->heads + b->kv_heads) * m->head_dim),
+		"norms");
+}
+
 int32_t attention_result(const struct acts *a) { return a->gated != NONE ? a->gated : a->att; }
 
 int32_t attention_forward(struct builder *b, struct acts *a, int32_t normed, bool project)
 {
 	const struct linear qkv = linear_qkv(b), proj = linear_proj(b);
 	a->kept_rotated = a->raw_qkv = NONE;
+	keep_norms(b, a);
 	a->gate = a->gated = NONE;
 	if (b->m->kv_lora_rank > 0) {
 		a->qkv = latent_forward(b, a, normed);

@@ -186,6 +186,7 @@ static int32_t attention_backward(struct builder *b, struct acts *a, int32_t dou
 		norm_heads_grad(b, a, dqkv);
 	build_bias_grad(b, "qkv", b->tokens, qkv.out, dqkv, PARAM_QKV_B);
 	build_release(b, &a->kept_rotated);
+	build_release(b, &a->kept_norms);
 	if (dgate != NONE)
 		return gated_columns_backward(b, a, dqkv, dgate);
 	return columns_backward(b, &qkv, dqkv, a->n1, "attention input", "attention input grad");

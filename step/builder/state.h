@@ -142,6 +142,7 @@ struct acts {
 	int32_t away[OFFLOADED_ACTS]; /* copies in the host's memory */
 	int64_t out_at;               /* the last copy to the host */
 	int32_t kept_rotated;         /* held: rotated copies of queries and keys */
+	int32_t kept_norms;           /* held: what unfused norms keep (stack_memory.rms_norm_B) */
 	int32_t kept_masks;           /* held: dropout masks */
 	int32_t kept_scores;          /* held: build_kept_scores */
 	struct saved saved;

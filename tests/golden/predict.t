@@ -2,7 +2,7 @@ A system of the catalogue, of any size: no MPI, no GPU, no profile. The table:
 
     $ stepsim predict $ROOT/configs/llama3-8b-fsdp-64xh100.yaml
     A step takes 2.40 s (90 % interval: 2.13 s to 2.82 s); 90 % of communication hides behind compute,
-      the rest takes 0.9 % of the step; it fits, 64.2 GiB are free.
+      the rest takes 0.9 % of the step; it fits, 64.6 GiB are free.
     llama3-8b (8.03 B parameters), fsdp on 64 ranks (dp 64), bf16
     a step: 128 sequences of 8192 tokens, 1 micro-batch of 2 a replica
     on: NVIDIA DGX H100, 64 x NVIDIA H100 SXM5 80GB (catalogue configs/systems/dgx-h100.yaml)
@@ -39,12 +39,11 @@ A system of the catalogue, of any size: no MPI, no GPU, no profile. The table:
     --------------------------------------------------------------------
     memory of a rank
       weights                     479 MiB
-      gradients                   479 MiB
       optimizer state             957 MiB
       activations                8.29 GiB
       buffers                    4.33 GiB
       overhead                   1.00 GiB
-      total                      15.5 GiB               fits in 79.6 GiB
+      total                      15.0 GiB               fits in 79.6 GiB
     Changes that shorten the step, each alone; symptom: compute-bound (23 changes tried)
                                           saves  of the step  tuning stage
         with
@@ -225,7 +224,7 @@ No line is wider than the page, which is 100 characters where there is no termin
     $ COLUMNS=60 stepsim predict $ROOT/configs/ddp-gpt2-774m-32xl40s.yaml | sed -n '1,3p;/^Changes/,/^  16/p;/^Warning/,$p'
     A step takes 612 ms (90 % interval: 489 ms to 826 ms); 78 %
       of communication hides behind compute, the rest takes
-      15.3 % of the step; it fits, 18.9 GiB are free.
+      15.3 % of the step; it fits, 18.8 GiB are free.
     Changes that shorten the step, each alone; symptom: exposed
       communication (22 changes tried)
                                           saves  of the step
@@ -251,36 +250,36 @@ What does not fit is said first; --require-fit makes it an error. A sweep never 
     > show 2 compare $fsdp --systems dgx-h100 --fixed-plan --set parallel.strategy=ddp
     > show 0 topo --require-fit
     exit code 3
-    DOES NOT FIT: a rank needs 143 GiB, the device has 79.6 GiB (63.3 GiB short; largest: optimizer
+    DOES NOT FIT: a rank needs 151 GiB, the device has 79.6 GiB (71.8 GiB short; largest: optimizer
       state 59.8 GiB). With more memory: a step takes 2.50 s (90 % interval: 2.20 s to 2.95 s); 95 % of
       communication hides behind compute, the rest takes 0.5 % of the step.
     stepsim: --require-fit: it does not fit in memory
     exit code 0
     A step takes 2.40 s (90 % interval: 2.13 s to 2.82 s); 90 % of communication hides behind compute,
-      the rest takes 0.9 % of the step; it fits, 64.2 GiB are free.
+      the rest takes 0.9 % of the step; it fits, 64.6 GiB are free.
     exit code 0
     A step takes 7.04 s (90 % interval: 6.25 s to 8.26 s); 48 % of communication hides behind compute,
-      the rest takes 1.9 % of the step; it fits, 7.50 GiB are free, but tightly: it fills 90.6 % of the
-      memory; a search for plans stays within 90 % where it can.
+      the rest takes 1.9 % of the step; it fits, 7.97 GiB are free.
     llama3-8b (8.03 B parameters), zero2 on 64 ranks (dp 64), bf16
+    a step: 384 sequences of 8192 tokens, 1 micro-batch of 6 a replica
     exit code 3
-    DOES NOT FIT: A: a rank needs 143 GiB, the device has 79.6 GiB (63.3 GiB short; largest: optimizer
+    DOES NOT FIT: A: a rank needs 151 GiB, the device has 79.6 GiB (71.8 GiB short; largest: optimizer
       state 59.8 GiB).
-    DOES NOT FIT: B: a rank needs 221 GiB, the device has 79.6 GiB (141 GiB short; largest: optimizer
-      state 97.0 GiB).
+    DOES NOT FIT: B: a rank needs 269 GiB, the device has 79.6 GiB (190 GiB short; largest: gradients
+      97.0 GiB).
       A: $ROOT/configs/llama3-8b-fsdp-64xh100.yaml
       B: $ROOT/configs/finetune-llama2-13b.yaml
     stepsim: --require-fit: not both fit in memory
     exit code 0
     Most tokens/s with parallel.strategy = fsdp: 437 k tokens/s, 2.40 s a step on 64 ranks.
     exit code 3
-    DOES NOT FIT. None of this fits. With parallel.strategy = zero1 a rank needs 84.5 GiB, the device
-      has 79.6 GiB (4.85 GiB short; largest: gradients 30.4 GiB).
+    DOES NOT FIT. None of this fits. With parallel.strategy = zero1 a rank needs 93.0 GiB, the device
+      has 79.6 GiB (13.3 GiB short; largest: gradients 57.7 GiB).
     stepsim: --require-fit: none of this fits in memory
     exit code 3
     stepsim: --require-fit: no plan fits in memory
     exit code 0
-    DOES NOT FIT. Nothing fits on any of the systems. On dgx-h100 a rank needs 143 GiB, the device has
-      79.6 GiB (63.3 GiB short; largest: optimizer state 59.8 GiB).
+    DOES NOT FIT. Nothing fits on any of the systems. On dgx-h100 a rank needs 151 GiB, the device has
+      79.6 GiB (71.8 GiB short; largest: optimizer state 59.8 GiB).
     exit code 2
     stepsim: this command does not take --require-fit (known: --json, --smi, --nccl-xml, --hwloc-xml, --dot, --svg, --progress, --quiet, --verbose, --help)

@@ -51,8 +51,8 @@ A config from a few words, and two configs beside each other.
     a step: 448 sequences of 8192 tokens, 7 micro-batches of 1 a replica
     on: NVIDIA DGX H100, 64 x NVIDIA H100 SXM5 80GB (catalogue configs/systems/dgx-h100.yaml)
     $ stepsim init a.yaml; sed s/fsdp/ddp/g a.yaml >b.yaml; stepsim predict a.yaml b.yaml
-    DOES NOT FIT: B: a rank needs 171 GiB, the device has 79.6 GiB (91.2 GiB short; largest: optimizer
-      state 59.8 GiB).
+    DOES NOT FIT: B: a rank needs 201 GiB, the device has 79.6 GiB (121 GiB short; largest: gradients
+      59.8 GiB).
       A: a.yaml
       B: b.yaml
                                     A        B  B over A
@@ -63,7 +63,7 @@ A config from a few words, and two configs beside each other.
       optimizer               9.33 ms  74.4 ms  +697.8 %
     tokens/s                   64.8 k   71.0 k    +9.5 %
     MFU, %                       50.0     54.7    +9.5 %
-    memory of a rank         56.5 GiB  171 GiB  +202.3 %
+    memory of a rank         56.5 GiB  201 GiB  +255.2 %
     fits in memory                yes       no
     key that differs          A             B            step, this key alone
     -------------------------------------------------------------------------

@@ -5,7 +5,7 @@ The cross product, the last key fastest; what cannot be predicted says why in it
     cluster.nodes  train.micro_batch  ranks  step time  tokens/s     MFU  exposed  overlap    memory  bottleneck
                 4                  2     32     4.75 s     221 k  42.5 %  40.8 ms   89.9 %  17.4 GiB  compute: gemm 66 %
                 4                  3                                                                  $ROOT/configs/llama3-8b-fsdp-64xh100.yaml:7:17: train.global_batch: 128 does not split into micro-batches of 3 on 32 replicas (nearest that do: 96, 192)
-                8                  2     64     2.40 s     437 k  42.1 %  21.3 ms   90.1 %  15.5 GiB  compute: gemm 66 %
+                8                  2     64     2.40 s     437 k  42.1 %  21.3 ms   90.1 %  15.0 GiB  compute: gemm 66 %
                 8                  3                                                                  $ROOT/configs/llama3-8b-fsdp-64xh100.yaml:7:17: train.global_batch: 128 does not split into micro-batches of 3 on 64 replicas (nearest that do: 192)
 
 The same as CSV; a value in brackets keeps its commas.
@@ -27,9 +27,9 @@ The picture has a line for each value of the second key.
     cluster.nodes  train.global_batch  ranks  step time  tokens/s     MFU  exposed  overlap    memory
         bottleneck
     -------------------------------------------------------------------------------------------------
-                4                  64     32     2.38 s     221 k  42.5 %  20.5 ms   89.8 %  17.4 GiB
+                4                  64     32     2.38 s     221 k  42.5 %  20.5 ms   89.8 %  16.4 GiB
         compute: gemm 66 %
-                8                 128     64     2.40 s     437 k  42.1 %  21.3 ms   90.1 %  15.5 GiB
+                8                 128     64     2.40 s     437 k  42.1 %  21.3 ms   90.1 %  15.0 GiB
         compute: gemm 66 %
                16                 512    128     4.85 s     864 k  41.7 %  44.2 ms   90.8 %  14.5 GiB
         compute: gemm 66 %

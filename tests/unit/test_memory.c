@@ -70,6 +70,32 @@ static double held_B(const struct config *c, const char *what, bool released)
 #define LAYERS 3.0
 #define TOKENS 256.0 /* of a micro-batch */
 
+/* Unfused norms of a block, and of its queries' and keys' heads. A fused kernel keeps nothing more. */
+static void test_norms(void)
+{
+	struct config c = tiny(3);
+	const double H = 256, rows = MICRO * LAYERS * TOKENS;
+	c.train.fused = false;
+	c.stack.memory.rms_norm_B = 4;
+	c.stack.memory.rms_norm_autocast_B = 9;
+	c.stack.memory.layer_norm_autocast_B = 2;
+	CU_ASSERT_EQUAL(held_B(&c, "norms", true), 0); /* layer norms, no autocast */
+	c.stack.autocast = true;
+	CU_ASSERT_EQUAL(held_B(&c, "norms", true), rows * 2 * H * 2);
+	c.model.norm = NORM_RMSNORM;
+	CU_ASSERT_EQUAL(held_B(&c, "norms", true), rows * 2 * H * 9);
+	c.stack.autocast = false;
+	CU_ASSERT_EQUAL(held_B(&c, "norms", true), rows * 2 * H * 4);
+	c.model.qk_norm = QK_NORM_HEAD;
+	CU_ASSERT_EQUAL(held_B(&c, "norms", true), rows * (2 * H + 2 * 8 * 32) * 4); /* heads of queries and of keys */
+	c.model.qk_norm = QK_NORM_NONE;
+	c.stack.fused_kernels = FUSE_NORM;
+	CU_ASSERT_EQUAL(held_B(&c, "norms", true), 0);
+	c.stack.fused_kernels = 0;
+	c.train.fused = true;
+	CU_ASSERT_EQUAL(held_B(&c, "norms", true), 0);
+}
+
 static void test_terms(void)
 {
 	struct config c = tiny(3);
@@ -554,4 +580,5 @@ UNIT_MAIN("memory", {"a recomputed block's result", test_recomputed_result}, {"o
 	{"each term", test_terms}, {"lives", test_lives}, {"model states", test_states}, {"stored", test_stored},
 	{"activations", test_activations}, {"activations by module", test_modules}, {"activations op by op", test_ops},
 	{"activations by name", test_named}, {"matrix by matrix", test_matrices},
-	{"units in a pipeline", test_units_in_a_pipeline}, {"freed gradients", test_freed_gradients})
+	{"units in a pipeline", test_units_in_a_pipeline}, {"freed gradients", test_freed_gradients},
+	{"norms", test_norms})
