@@ -26,6 +26,9 @@ enum attention_kernel {
 	KERNEL_AUTO = KERNEL_COUNT /* a config's word for the stack's */
 };
 const char *attention_kernel_name(enum attention_kernel k); /* "fa1", ... */
+struct stack;
+/* Returns the kernel that a stack takes on a GPU of this compute capability (100; 0: not NVIDIA's). */
+enum attention_kernel attention_kernel_on(const struct stack *s, int64_t compute_capability);
 
 /* How values are scaled to fp8, and what the copies of an operand move: X(id, word, reads of the operand, writes of a
  * copy). Products read it along both axes, so that it is copied along both.
@@ -140,6 +143,8 @@ struct stack {
 	double bucket_per_rank_B;       /* a data-parallel rank makes the least; 0: no rule (Megatron's bucket_size) */
 	char compiled_twin[STACK_NAME]; /* the stack of the same framework whose model is compiled; "": none */
 	enum attention_kernel attention_kernel;
+	bool cudnn_on_blackwell; /* on compute capability 10.x it takes cuDNN's attention, unless
+	                            train.attention_kernel names a kernel */
 	enum stage_split stage_split;
 	double host_update_Bps; /* bytes that its optimizer on a host's cores moves a second, all ranks together;
 	                           0: configs/model, host_update */

@@ -129,7 +129,7 @@ static bool compiled(const struct lever_case *k, int i, struct advice_row *out)
 /* Kernels that the catalogue knows on this GPU. */
 static bool newer_kernel(const struct lever_case *k, int i, struct advice_row *out)
 {
-	const int now = (int)k->c->stack.attention_kernel;
+	const int now = (int)attention_kernel_on(&k->c->stack, k->m->device.compute_capability);
 	for (int g = now == KERNEL_MASKED ? KERNEL_FA2 : now + 1; g < KERNEL_MASKED; g++)
 		if (k->m->device.attention_share[g][0] > 0 && i-- == 0)
 			return set(out, "train.attention_kernel=%s", attention_kernel_name((enum attention_kernel)g));

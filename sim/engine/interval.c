@@ -64,7 +64,8 @@ void interval_parts(const struct config *c, const struct machine *m, const struc
 		out[INTERVAL_SOFTWARE] = c->stack.interval;
 	else
 		unseen_parts(m->parameters, c, r, out);
-	out[INTERVAL_GPU] = gpu_part(m->parameters, &m->device, c->stack.attention_kernel);
+	out[INTERVAL_GPU] = gpu_part(m->parameters, &m->device,
+		attention_kernel_on(&c->stack, m->device.compute_capability));
 }
 
 void interval_set_published(const struct config *c, const struct machine *m, struct result *r)

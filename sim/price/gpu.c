@@ -229,8 +229,9 @@ static double ends_B(const struct op *op, bool backward)
 static double flash_s(const struct op *op, const struct rates *r, const struct stack *s)
 {
 	const bool backward = op->kind == OP_ATTENTION_GRAD || op->kind == OP_ATTENTION_PART_GRAD;
-	const double rate = r->matrix_flop_per_s[op->dtype] * r->attention_share[s->attention_kernel][backward];
-	if (s->attention_kernel == KERNEL_MASKED)
+	const enum attention_kernel kernel = attention_kernel_on(s, r->compute_capability);
+	const double rate = r->matrix_flop_per_s[op->dtype] * r->attention_share[kernel][backward];
+	if (kernel == KERNEL_MASKED)
 		return op_flop(op) * (double)op->attn.seq * (double)op_keys(op) / op_pairs(op) / rate;
 	const double diagonal_tiles = 1 + op_masked_ends(op) * (r->device.tiles.attention - 1) / 2 / op_pairs(op),
 		     tiles = fmin(diagonal_tiles, 2);

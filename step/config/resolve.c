@@ -315,8 +315,10 @@ static void resolve_autos(struct config *c)
 	                             : 0;
 	if (c->train.memory_format != FORMAT_AUTO)
 		c->stack.channels_first = c->train.memory_format == FORMAT_CHANNELS_FIRST;
-	if (c->train.attention_kernel != KERNEL_AUTO)
+	if (c->train.attention_kernel != KERNEL_AUTO) {
 		c->stack.attention_kernel = c->train.attention_kernel;
+		c->stack.cudnn_on_blackwell = false;
+	}
 	if (c->train.recompute == REC_NONE)
 		c->train.recompute_layers = 0;
 	else if (c->train.recompute_layers == AUTO)

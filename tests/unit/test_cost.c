@@ -97,6 +97,28 @@ static void test_masked_attention(void)
 	program.config.stack = stack_default();
 }
 
+/* A stack that takes cuDNN's kernels on Blackwell has their rate there, and its own kernel's on Hopper. */
+static void test_attention_on_blackwell(void)
+{
+	mesh(1, 1);
+	struct machine m = gpu();
+	const struct op op = {.kind = OP_ATTENTION,
+		.dtype = DT_BF16,
+		.out_dtype = DT_BF16,
+		.attn = {4, 32, 32, 4096, 128}};
+	const double flop = 4 * 4.0 * 32 * 4096 * 4096 * 128, peak = m.device.matrix_flop_per_s[DT_BF16],
+		     ends_s = 2 * 2 * 4.0 * 32 * 4096 * 128 / 1.8e12;
+	m.device.attention_share[KERNEL_FA2][0] = 0.2;
+	m.device.attention_share[KERNEL_FA3][0] = 0.5;
+	m.device.compute_capability = 100;
+	NEAR(cost(&m, op).alone_s, KERNEL_S + flop / (peak * 0.2) + ends_s);
+	program.config.stack.cudnn_on_blackwell = true;
+	NEAR(cost(&m, op).alone_s, KERNEL_S + flop / (peak * 0.5) + ends_s);
+	m.device.compute_capability = 90;
+	NEAR(cost(&m, op).alone_s, KERNEL_S + flop / (peak * 0.2) + ends_s);
+	program.config.stack = stack_default();
+}
+
 /* Forward a tile's queries and results are not hidden; backward keys, values and their gradients, and the kernels
  * around the loop: 2 + 2 B of results and of their gradient, 4 + 4 + 2 B of the queries'. */
 static double ends_B(const struct op *op, bool backward)
@@ -869,6 +891,7 @@ static void test_gpu_profile(void)
 
 UNIT_MAIN("cost", {"grouped products", test_grouped_products}, {"rows on their way to experts", test_routed_rows},
 	{"roofline", test_roofline}, {"attention under a mask", test_masked_attention},
+	{"attention on Blackwell", test_attention_on_blackwell},
 	{"attention of narrow heads", test_attention_of_narrow_heads}, {"counted operators", test_operators},
 	{"fused kernels", test_fused_kernels}, {"kernels around adapters", test_adapter_operators},
 	{"adapters in fp32", test_wide_adapter}, {"dropout in flash kernels", test_flash_dropout},

@@ -34,7 +34,7 @@ static void test_read(void)
 		      "  copies_gradients: true\n  reduces_whole: true\n  copies_units: true\n  copies_slices: true\n"
 		      "  expert_counts: true\n  one_queue: true\n  atomic_sums: true\n  expert_masks: true\n"
 		      "  copies_flat: true\n  biases_apart: true\n  dtensor: true\n  gathers_matrices: true\n"
-		      "  reduces_computed: true\n",
+		      "  reduces_computed: true\n  cudnn_on_blackwell: true\n",
 			&s),
 		ST_OK);
 	CU_ASSERT_EQUAL(s.memory.loss_B, 12);
@@ -47,7 +47,8 @@ static void test_read(void)
 		       s.gates_activation && s.keeps_attention_once && s.softmax_masked_only && s.copies_gradients &&
 		       s.reduces_whole && s.copies_units && s.copies_slices && s.expert_counts && s.one_queue &&
 		       s.atomic_sums && s.expert_masks && s.copies_flat && s.biases_apart && s.dtensor &&
-		       s.gathers_matrices && s.reduces_computed && s.mask_rows == 0 && s.biased_cols == 0);
+		       s.gathers_matrices && s.reduces_computed && s.cudnn_on_blackwell && s.mask_rows == 0 &&
+		       s.biased_cols == 0);
 	CU_ASSERT_EQUAL(s.host_update_Bps, 390e9);
 	CU_ASSERT_EQUAL(s.bucket_per_rank_B, 4e6);
 	CU_ASSERT_TRUE(s.buckets_lead_only);
@@ -222,7 +223,28 @@ static void test_attention_kernel(void)
 	CU_ASSERT_EQUAL(c.stack.attention_kernel, KERNEL_FA1);
 }
 
+/* PyTorch and Transformer Engine take cuDNN's kernels on compute capability 10.x, where no kernel is asked for. */
+static void test_attention_on_blackwell(void)
+{
+	static const char *const trains[][2] = {{"stack: pytorch-fsdp", "fa3"}, {"stack: pytorch-ddp-eager", "fa3"},
+		{"stack: megatron-lm", "fa3"}, {"stack: pytorch-fsdp, attention_kernel: fa2", "fa2"},
+		{"stack: pytorch-fsdp, attention_kernel: fa4", "fa4"}, {"stack: nanotron", "fa2"}};
+	for (size_t i = 0; i < COUNT(trains); i++) {
+		char text[256];
+		struct config c;
+		snprintf(text, sizeof text, "model: {preset: gpt2-124m}\ntrain: {%s}\n", trains[i][0]);
+		CU_ASSERT_EQUAL_FATAL(config_parse(text, strlen(text), "c.yaml", NULL, 0, &c, &error), ST_OK);
+		CU_ASSERT_EQUAL_FATAL(config_resolve(&c, 1, &error), ST_OK);
+		CU_ASSERT_STRING_EQUAL(attention_kernel_name(attention_kernel_on(&c.stack, 100)), trains[i][1]);
+		CU_ASSERT_STRING_EQUAL(attention_kernel_name(attention_kernel_on(&c.stack, 103)), trains[i][1]);
+		CU_ASSERT_EQUAL(attention_kernel_on(&c.stack, 90), c.stack.attention_kernel);
+		CU_ASSERT_EQUAL(attention_kernel_on(&c.stack, 120), c.stack.attention_kernel);
+		CU_ASSERT_EQUAL(attention_kernel_on(&c.stack, 0), c.stack.attention_kernel);
+	}
+}
+
 UNIT_MAIN("stack", {"numbers and habits", test_read}, {"what is wrong", test_wrong}, {"family", test_family},
 	{"composed gelu", test_composed_gelu}, {"complex rotary", test_complex_rotary},
 	{"fused kernels", test_fused_kernels}, {"eager and compiled, plain and tuned", test_pairs},
-	{"the flash kernel of a config", test_attention_kernel})
+	{"the flash kernel of a config", test_attention_kernel},
+	{"the flash kernel on Blackwell", test_attention_on_blackwell})
