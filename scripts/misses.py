@@ -117,7 +117,8 @@ EXPERTS = (
         steps(source='IB vs Ethernet', model='Mixtral', interconnect_inter='IB'),
     ),
     ('MaxText on B200', span, steps(framework='MaxText', gpu='^B200$')),
-    ('torchtitan and prime-rl on 32 B300', span, steps(source='prime-rl')),
+    ('torchtitan and prime-rl on 32 B300', span, steps(source='prime-rl$')),
+    ('Qwen3 235B on 64 GB200 (A4X)', span, steps(source='A4X', model='235B')),
     ('routing that nothing balances by force', span, steps(notes='routing is the router')),
 )
 
@@ -160,6 +161,7 @@ OTHERS = (
         span,
         steps(source='together-dgxc|NVFP4 bench', gpu='^B200$', dtype='bf16', model='Llama|Nemotron4'),
     ),
+    ("prime-rl's own benchmarks", span, steps(source='prime-rl .benchmarks')),
     ("an RTX A6000 in torchtune's table", span, steps(framework='torchtune', gpu='RTX A6000')),
 )
 
@@ -185,6 +187,7 @@ NETWORKS = (
         steps(gpu='^B200$', model='405B', dtype='nvfp4', interconnect_inter='IB'),
     ),
     ("runs over Omni-Path without NCCL's plug-in for it (Lucie)", middle, steps(source='Lucie')),
+    ('one TCP flow between two AWS hosts of A10G', span, steps(source='A10G', interconnect_inter='TCP')),
     ('pipelines over Ethernet of 1 to 25 Gb/s (DT-FM)', off, steps(source='DT-FM')),
     ('the same with tensor 8 and pipeline 8', span, steps(source='DT-FM', tp='^8$', pp='^8$')),
     ("nanotron's pipelines that stall", at_least, rows('stalled', framework='^nanotron', pp='^([2-9]|[1-9][0-9])')),
