@@ -1,79 +1,80 @@
 The catalogue. (Figures and sources are tests/unit/test_catalogue.c's business: here it is the listing.)
 
     $ stepsim list gpus
-    name           device                                    bf16    fp8   fp32    memory  bandwidth  ridge  links   PCIe      W    USD  USD/h
-    ------------------------------------------------------------------------------------------------------------------------------------------
-    a10*           NVIDIA A10                                 125      -   31.2  22.5 GiB   600 GB/s    208      -   31.5    150      -   1.10
-    a100-pcie-40   NVIDIA A100 PCIe 40GB                      312      -   19.5  40.0 GiB  1.55 TB/s    201    300   31.5    250      -      -
-    a100-pcie-80   NVIDIA A100 PCIe 80GB                      312      -   19.5  80.0 GiB  1.94 TB/s    161    300   31.5    300  11500   1.59
-    a100-sxm-40    NVIDIA A100 SXM4 40GB                      312      -   19.5  40.0 GiB  1.55 TB/s    201    300   31.5    400      -   2.74
-    a100-sxm-64*   NVIDIA A100 SXM4 64GB                      358      -   22.4  64.0 GiB  1.64 TB/s    218    300   31.5    400      -      -
-    a100-sxm-80    NVIDIA A100 SXM4 80GB                      312      -   19.5  80.0 GiB  2.04 TB/s    153    300   31.5    400  11500   3.43
-    a10g*          NVIDIA A10G                                 70      -     35  22.5 GiB   600 GB/s    117      -   31.5    300      -   2.04
-    a30*           NVIDIA A30                                 165      -   10.3  24.0 GiB   933 GB/s    177    100   31.5    165      -      -
-    a40*           NVIDIA A40                               149.7      -   37.4  45.0 GiB   696 GB/s    215  56.25   31.5    300      -      -
-    a800-sxm-80    NVIDIA A800 SXM4 80GB                      312      -   19.5  80.0 GiB  2.04 TB/s    153    200   31.5    400      -      -
-    b100*          NVIDIA B100 SXM 192GB                     1750   3500     60   179 GiB  8.00 TB/s    219    900     63    700      -      -
-    b200           NVIDIA B200 SXM 180GB                     2250   4500     75   178 GiB  7.70 TB/s    292    900     63   1000  40000  14.24
-    b300*          NVIDIA B300 SXM 288GB                     2250   4500     75   269 GiB  8.00 TB/s    281    900    121   1100      -  17.80
-    cs-2*          Cerebras CS-2 (WSE-2)                fp16 7500      -    234  37.3 GiB  20.0 PB/s  0.375      -      -  23000      -      -
-    cs-3*          Cerebras CS-3 (WSE-3)               fp16 15800      -    494  41.0 GiB  21.0 PB/s  0.752      -      -  23000      -      -
-    gaudi2*        Intel Gaudi 2                              432    865   13.5  89.4 GiB  2.46 TB/s    176  262.5   31.5    600  8125*      -
-    gaudi3*        Intel Gaudi 3                             1678   1678   52.4   119 GiB  3.70 TB/s    454    525     63    900  15625      -
-    gb200*         NVIDIA GB200 (one GPU of an NVL72)        2500   5000     80   185 GiB  8.00 TB/s    313    900     63   1200      -  28.51
-    gb300*         NVIDIA GB300 (one GPU of an NVL72)        2500   5000     80   278 GiB  8.00 TB/s    313    900    121   1400      -  18.00
-    gh200*         NVIDIA GH200 96GB                          989   1979     67  95.6 GiB  4.00 TB/s    247    450     63   1000      -   2.29
-    gh200-120*     NVIDIA GH200 120GB                         989   1979     67  95.6 GiB  4.00 TB/s    247    450     63    680      -      -
-    gh200-144*     NVIDIA GH200 144GB                         989   1979     67   134 GiB  4.90 TB/s    202    450     63   1000      -      -
-    groq-lpu*      Groq LPU (GroqChip1)                  fp16 188      -   5.88   219 MiB  80.0 TB/s   2.35      -   31.5    215      -      -
-    h100-64*       NVIDIA H100 64GB HBM2e                   989.4   1979   66.9  64.0 GiB  1.64 TB/s    603    450     63    700      -      -
-    h100-96*       NVIDIA H100 96GB HBM2e                   989.4   1979   66.9  95.6 GiB  2.40 TB/s    412    450     63    500      -      -
-    h100-nvl*      NVIDIA H100 NVL 94GB                     835.5   1670     60  93.6 GiB  3.94 TB/s    212    300     63    400      -   3.19
-    h100-pcie*     NVIDIA H100 PCIe 80GB                      756   1513   51.2  79.6 GiB  2.04 TB/s    371    300     63    350  27500   2.89
-    h100-sxm       NVIDIA H100 SXM5 80GB                    989.4   1979   66.9  79.6 GiB  3.35 TB/s    295    450     63    700  30000   6.88
-    h20*           NVIDIA H20 96GB                            148    296     44  95.6 GiB  4.00 TB/s     37    450     63    400      -      -
-    h20-141*       NVIDIA H20 141GB                           148    296     44   141 GiB  4.80 TB/s     31    450     63    400      -      -
-    h200-nvl*      NVIDIA H200 NVL 141GB                    835.5   1670     60   140 GiB  4.80 TB/s    174    450     63    600      -      -
-    h200-sxm       NVIDIA H200 SXM 141GB                    989.4   1979   66.9   140 GiB  4.80 TB/s    206    450     63    700  35000   7.91
-    h800-sxm*      NVIDIA H800 SXM5 80GB                    989.4   1979   66.9  79.6 GiB  3.35 TB/s    295    200     63    700      -      -
-    l4*            NVIDIA L4                                  121  242.5   30.3  22.5 GiB   300 GB/s    403      -   31.5     72      -   0.80
-    l40*           NVIDIA L40                                 181    362   90.5  45.0 GiB   864 GB/s    209      -   31.5    300      -   0.82
-    l40s*          NVIDIA L40S                                362    733   91.6  45.0 GiB   864 GB/s    419      -   31.5    350  7500*   1.86
-    mi210*         AMD Instinct MI210                         181      -   22.6  64.0 GiB  1.64 TB/s    111    150   31.5    300      -      -
-    mi250x*        AMD Instinct MI250X, the module            383      -   47.9   128 GiB  3.28 TB/s    117    400   31.5    560      -      -
-    mi250x-gcd*    AMD Instinct MI250X, one GCD             191.5      -  23.95  64.0 GiB  1.64 TB/s    117    200   31.5    280      -      -
-    mi300a*        AMD Instinct MI300A                      980.6   1961  122.6   128 GiB  5.30 TB/s    185    384     63    760      -      -
-    mi300x         AMD Instinct MI300X                       1307   2615  163.4   192 GiB  5.30 TB/s    247    448     63    750  17500   6.00
-    mi325x*        AMD Instinct MI325X                       1307   2615  163.4   256 GiB  6.00 TB/s    218    448     63   1000      -   1.95
-    mi350x*        AMD Instinct MI350X                       2307   4614  144.2   288 GiB  8.00 TB/s    288  537.6     63   1000      -      -
-    mi355x*        AMD Instinct MI355X                       2517   5033  157.3   288 GiB  8.00 TB/s    315  537.6     63   1400      -   8.60
-    p100-pcie*     NVIDIA Tesla P100 PCIe 16GB           fp16 9.3      -    9.3  15.9 GiB   732 GB/s     13      -  15.75    250      -      -
-    p100-sxm*      NVIDIA Tesla P100 SXM2 16GB          fp16 10.6      -   10.6  15.9 GiB   732 GB/s     14     80  15.75    300   5699      -
-    rtx-a4000*     NVIDIA RTX A4000                          76.7      -   19.2  16.0 GiB   448 GB/s    171      -   31.5    140      -      -
-    rtx-a4500*     NVIDIA RTX A4500                          94.6      -   23.7  20.0 GiB   640 GB/s    148  56.25   31.5    200      -      -
-    rtx-a5000*     NVIDIA RTX A5000                         111.1      -   27.8  24.0 GiB   768 GB/s    145  56.25   31.5    230      -      -
-    rtx-a5500*     NVIDIA RTX A5500                         136.4      -   34.1  24.0 GiB   768 GB/s    178  56.25   31.5    230      -      -
-    rtx-a6000*     NVIDIA RTX A6000                         154.8      -   38.7  48.0 GiB   768 GB/s    202  56.25   31.5    300  4650*   1.09
-    rtx-pro-6000*  NVIDIA RTX PRO 6000 Blackwell            503.8   1008    125  95.6 GiB  1.79 TB/s    281      -     63    600   8565   3.36
-    rtx3070*       NVIDIA GeForce RTX 3070                   40.6      -   20.3  8.00 GiB   448 GB/s     91      -   31.5    220      -      -
-    rtx3080*       NVIDIA GeForce RTX 3080                   59.5      -   29.8  10.0 GiB   760 GB/s     78      -   31.5    320      -      -
-    rtx3090*       NVIDIA GeForce RTX 3090                   71.2      -   35.6  24.0 GiB   936 GB/s     76  56.25   31.5    350  1499*   0.50
-    rtx4090        NVIDIA GeForce RTX 4090                  165.2  330.3   82.6  24.0 GiB  1.01 TB/s    164      -   31.5    450   1599   0.74
-    rtx5090*       NVIDIA GeForce RTX 5090                  209.5    419  104.8  31.8 GiB  1.79 TB/s    117      -     63    575   1999   0.99
-    rtx6000-ada*   NVIDIA RTX 6000 Ada Generation           364.2  728.5   91.1  48.0 GiB   960 GB/s    379      -   31.5    300  6800*   0.84
-    rtx8000*       NVIDIA Quadro RTX 8000              fp16 130.5      -   16.3  45.0 GiB   672 GB/s    194     50  15.75    260      -      -
-    t4*            NVIDIA T4                              fp16 65      -    8.1  15.0 GiB   320 GB/s    203      -  15.75     70      -   0.53
-    tpu-v3*        Google TPU v3                              123      -   3.84  32.0 GiB   900 GB/s    137    328      -    450      -      -
-    tpu-v4*        Google TPU v4                              275      -   8.59  32.0 GiB  1.20 TB/s    229    300      -    192      -      -
-    tpu-v5e*       Google TPU v5e                             197      -   6.16  16.0 GiB   819 GB/s    241    200      -      -      -      -
-    tpu-v5p*       Google TPU v5p                             459    459   14.3  96.0 GiB  2.77 TB/s    166    600      -      -      -   4.20
-    tpu-v6e*       Google TPU v6e Trillium                    918    918   28.7  32.0 GiB  1.60 TB/s    574    400      -      -      -   2.70
-    tpu-v7x*       Google TPU7x Ironwood                     2307   4614   72.1   192 GiB  7.38 TB/s    313    600      -      -      -      -
-    trainium1*     AWS Trainium1                              190    190   5.94  32.0 GiB   820 GB/s    232    384      -      -      -  1.34*
-    trainium2*     AWS Trainium2                              667   1299   20.8  96.0 GiB  2.90 TB/s    230    640      -      -      -      -
-    v100-pcie*     NVIDIA Tesla V100 PCIe 16GB           fp16 112      -     14  15.8 GiB   900 GB/s    124      -  15.75    250      -      -
-    v100-sxm-16*   NVIDIA Tesla V100 SXM2 16GB           fp16 125      -   15.7  15.8 GiB   900 GB/s    139    150  15.75    300  10000   0.79
-    v100-sxm-32*   NVIDIA Tesla V100 SXM2 32GB           fp16 125      -   15.7  31.7 GiB   900 GB/s    139    150  15.75    300  10000  0.79*
+    name            device                                    bf16    fp8   fp32    memory  bandwidth  ridge  links   PCIe      W    USD  USD/h
+    -------------------------------------------------------------------------------------------------------------------------------------------
+    a10*            NVIDIA A10                                 125      -   31.2  22.5 GiB   600 GB/s    208      -   31.5    150      -   1.10
+    a100-pcie-40    NVIDIA A100 PCIe 40GB                      312      -   19.5  40.0 GiB  1.55 TB/s    201    300   31.5    250      -      -
+    a100-pcie-80    NVIDIA A100 PCIe 80GB                      312      -   19.5  80.0 GiB  1.94 TB/s    161    300   31.5    300  11500   1.59
+    a100-sxm-40     NVIDIA A100 SXM4 40GB                      312      -   19.5  40.0 GiB  1.55 TB/s    201    300   31.5    400      -   2.74
+    a100-sxm-64*    NVIDIA A100 SXM4 64GB                      358      -   22.4  64.0 GiB  1.64 TB/s    218    300   31.5    400      -      -
+    a100-sxm-80     NVIDIA A100 SXM4 80GB                      312      -   19.5  80.0 GiB  2.04 TB/s    153    300   31.5    400  11500   3.43
+    a10g*           NVIDIA A10G                                 70      -     35  22.5 GiB   600 GB/s    117      -   31.5    300      -   2.04
+    a30*            NVIDIA A30                                 165      -   10.3  24.0 GiB   933 GB/s    177    100   31.5    165      -      -
+    a40*            NVIDIA A40                               149.7      -   37.4  45.0 GiB   696 GB/s    215  56.25   31.5    300      -      -
+    a800-sxm-80     NVIDIA A800 SXM4 80GB                      312      -   19.5  80.0 GiB  2.04 TB/s    153    200   31.5    400      -      -
+    b100*           NVIDIA B100 SXM 192GB                     1750   3500     60   179 GiB  8.00 TB/s    219    900     63    700      -      -
+    b200            NVIDIA B200 SXM 180GB                     2250   4500     75   178 GiB  7.70 TB/s    292    900     63   1000  40000  14.24
+    b300*           NVIDIA B300 SXM 288GB                     2250   4500     75   269 GiB  8.00 TB/s    281    900    121   1100      -  17.80
+    cs-2*           Cerebras CS-2 (WSE-2)                fp16 7500      -    234  37.3 GiB  20.0 PB/s  0.375      -      -  23000      -      -
+    cs-3*           Cerebras CS-3 (WSE-3)               fp16 15800      -    494  41.0 GiB  21.0 PB/s  0.752      -      -  23000      -      -
+    gaudi2*         Intel Gaudi 2                              432    865   13.5  89.4 GiB  2.46 TB/s    176  262.5   31.5    600  8125*      -
+    gaudi3*         Intel Gaudi 3                             1678   1678   52.4   119 GiB  3.70 TB/s    454    525     63    900  15625      -
+    gb200*          NVIDIA GB200 (one GPU of an NVL72)        2500   5000     80   185 GiB  8.00 TB/s    313    900     63   1200      -  28.51
+    gb300*          NVIDIA GB300 (one GPU of an NVL72)        2500   5000     80   278 GiB  8.00 TB/s    313    900    121   1400      -  18.00
+    gh200*          NVIDIA GH200 96GB                          989   1979     67  95.6 GiB  4.00 TB/s    247    450     63   1000      -   2.29
+    gh200-120*      NVIDIA GH200 120GB                         989   1979     67  95.6 GiB  4.00 TB/s    247    450     63    680      -      -
+    gh200-144*      NVIDIA GH200 144GB                         989   1979     67   134 GiB  4.90 TB/s    202    450     63   1000      -      -
+    groq-lpu*       Groq LPU (GroqChip1)                  fp16 188      -   5.88   219 MiB  80.0 TB/s   2.35      -   31.5    215      -      -
+    h100-64*        NVIDIA H100 64GB HBM2e                   989.4   1979   66.9  64.0 GiB  1.64 TB/s    603    450     63    700      -      -
+    h100-96*        NVIDIA H100 96GB HBM2e                   989.4   1979   66.9  95.6 GiB  2.40 TB/s    412    450     63    500      -      -
+    h100-nvl*       NVIDIA H100 NVL 94GB                     835.5   1670     60  93.6 GiB  3.94 TB/s    212    300     63    400      -   3.19
+    h100-pcie*      NVIDIA H100 PCIe 80GB                      756   1513   51.2  79.6 GiB  2.04 TB/s    371    300     63    350  27500   2.89
+    h100-sxm        NVIDIA H100 SXM5 80GB                    989.4   1979   66.9  79.6 GiB  3.35 TB/s    295    450     63    700  30000   6.88
+    h20*            NVIDIA H20 96GB                            148    296     44  95.6 GiB  4.00 TB/s     37    450     63    400      -      -
+    h20-141*        NVIDIA H20 141GB                           148    296     44   141 GiB  4.80 TB/s     31    450     63    400      -      -
+    h200-nvl*       NVIDIA H200 NVL 141GB                    835.5   1670     60   140 GiB  4.80 TB/s    174    450     63    600      -      -
+    h200-sxm        NVIDIA H200 SXM 141GB                    989.4   1979   66.9   140 GiB  4.80 TB/s    206    450     63    700  35000   7.91
+    h800-sxm*       NVIDIA H800 SXM5 80GB                    989.4   1979   66.9  79.6 GiB  3.35 TB/s    295    200     63    700      -      -
+    l4*             NVIDIA L4                                  121  242.5   30.3  22.5 GiB   300 GB/s    403      -   31.5     72      -   0.80
+    l40*            NVIDIA L40                                 181    362   90.5  45.0 GiB   864 GB/s    209      -   31.5    300      -   0.82
+    l40s*           NVIDIA L40S                                362    733   91.6  45.0 GiB   864 GB/s    419      -   31.5    350  7500*   1.86
+    mi210*          AMD Instinct MI210                         181      -   22.6  64.0 GiB  1.64 TB/s    111    150   31.5    300      -      -
+    mi250x*         AMD Instinct MI250X, the module            383      -   47.9   128 GiB  3.28 TB/s    117    400   31.5    560      -      -
+    mi250x-gcd*     AMD Instinct MI250X, one GCD             191.5      -  23.95  64.0 GiB  1.64 TB/s    117    200   31.5    280      -      -
+    mi300a*         AMD Instinct MI300A                      980.6   1961  122.6   128 GiB  5.30 TB/s    185    384     63    760      -      -
+    mi300x          AMD Instinct MI300X                       1307   2615  163.4   192 GiB  5.30 TB/s    247    448     63    750  17500   6.00
+    mi325x*         AMD Instinct MI325X                       1307   2615  163.4   256 GiB  6.00 TB/s    218    448     63   1000      -   1.95
+    mi350x*         AMD Instinct MI350X                       2307   4614  144.2   288 GiB  8.00 TB/s    288  537.6     63   1000      -      -
+    mi355x*         AMD Instinct MI355X                       2517   5033  157.3   288 GiB  8.00 TB/s    315  537.6     63   1400      -   8.60
+    p100-pcie*      NVIDIA Tesla P100 PCIe 16GB           fp16 9.3      -    9.3  15.9 GiB   732 GB/s     13      -  15.75    250      -      -
+    p100-sxm*       NVIDIA Tesla P100 SXM2 16GB          fp16 10.6      -   10.6  15.9 GiB   732 GB/s     14     80  15.75    300   5699      -
+    rtx-a4000*      NVIDIA RTX A4000                          76.7      -   19.2  16.0 GiB   448 GB/s    171      -   31.5    140      -      -
+    rtx-a4500*      NVIDIA RTX A4500                          94.6      -   23.7  20.0 GiB   640 GB/s    148  56.25   31.5    200      -      -
+    rtx-a5000*      NVIDIA RTX A5000                         111.1      -   27.8  24.0 GiB   768 GB/s    145  56.25   31.5    230      -      -
+    rtx-a5500*      NVIDIA RTX A5500                         136.4      -   34.1  24.0 GiB   768 GB/s    178  56.25   31.5    230      -      -
+    rtx-a6000*      NVIDIA RTX A6000                         154.8      -   38.7  48.0 GiB   768 GB/s    202  56.25   31.5    300  4650*   1.09
+    rtx-pro-6000*   NVIDIA RTX PRO 6000 Blackwell            503.8   1008    125  95.6 GiB  1.79 TB/s    281      -     63    600   8565   3.36
+    rtx3070*        NVIDIA GeForce RTX 3070                   40.6      -   20.3  8.00 GiB   448 GB/s     91      -   31.5    220      -      -
+    rtx3080*        NVIDIA GeForce RTX 3080                   59.5      -   29.8  10.0 GiB   760 GB/s     78      -   31.5    320      -      -
+    rtx3090*        NVIDIA GeForce RTX 3090                   71.2      -   35.6  24.0 GiB   936 GB/s     76  56.25   31.5    350  1499*   0.50
+    rtx4080-super*  NVIDIA GeForce RTX 4080 SUPER            104.4  208.9   52.2  16.0 GiB   736 GB/s    142      -   31.5    320      -      -
+    rtx4090         NVIDIA GeForce RTX 4090                  165.2  330.3   82.6  24.0 GiB  1.01 TB/s    164      -   31.5    450   1599   0.74
+    rtx5090*        NVIDIA GeForce RTX 5090                  209.5    419  104.8  31.8 GiB  1.79 TB/s    117      -     63    575   1999   0.99
+    rtx6000-ada*    NVIDIA RTX 6000 Ada Generation           364.2  728.5   91.1  48.0 GiB   960 GB/s    379      -   31.5    300  6800*   0.84
+    rtx8000*        NVIDIA Quadro RTX 8000              fp16 130.5      -   16.3  45.0 GiB   672 GB/s    194     50  15.75    260      -      -
+    t4*             NVIDIA T4                              fp16 65      -    8.1  15.0 GiB   320 GB/s    203      -  15.75     70      -   0.53
+    tpu-v3*         Google TPU v3                              123      -   3.84  32.0 GiB   900 GB/s    137    328      -    450      -      -
+    tpu-v4*         Google TPU v4                              275      -   8.59  32.0 GiB  1.20 TB/s    229    300      -    192      -      -
+    tpu-v5e*        Google TPU v5e                             197      -   6.16  16.0 GiB   819 GB/s    241    200      -      -      -      -
+    tpu-v5p*        Google TPU v5p                             459    459   14.3  96.0 GiB  2.77 TB/s    166    600      -      -      -   4.20
+    tpu-v6e*        Google TPU v6e Trillium                    918    918   28.7  32.0 GiB  1.60 TB/s    574    400      -      -      -   2.70
+    tpu-v7x*        Google TPU7x Ironwood                     2307   4614   72.1   192 GiB  7.38 TB/s    313    600      -      -      -      -
+    trainium1*      AWS Trainium1                              190    190   5.94  32.0 GiB   820 GB/s    232    384      -      -      -  1.34*
+    trainium2*      AWS Trainium2                              667   1299   20.8  96.0 GiB  2.90 TB/s    230    640      -      -      -      -
+    v100-pcie*      NVIDIA Tesla V100 PCIe 16GB           fp16 112      -     14  15.8 GiB   900 GB/s    124      -  15.75    250      -      -
+    v100-sxm-16*    NVIDIA Tesla V100 SXM2 16GB           fp16 125      -   15.7  15.8 GiB   900 GB/s    139    150  15.75    300  10000   0.79
+    v100-sxm-32*    NVIDIA Tesla V100 SXM2 32GB           fp16 125      -   15.7  31.7 GiB   900 GB/s    139    150  15.75    300  10000  0.79*
     bf16 (fp16 if a GPU has no bf16), fp8: dense matrix rates; fp32: vector rate; all in TFLOP/s;
     ridge: FLOP/B above which bf16 is bound by compute;
     links: all NVLinks (or the maker's own links) of one GPU; links and PCIe in GB/s in one direction;
