@@ -111,6 +111,9 @@ static void test_blanks(void)
 	CU_ASSERT_PTR_NOT_NULL_FATAL(f);
 	CU_ASSERT_TRUE(f->waits && f->reduces_narrow && f->wraps_adapters && f->fuses_norms && f->fuses_gates);
 	CU_ASSERT_STRING_EQUAL(f->attention, "flash");
+	f = framework_of(&known, "YaFSDP, eager");
+	CU_ASSERT_PTR_NOT_NULL_FATAL(f);
+	CU_ASSERT_FALSE(f->reduces_narrow);
 	f = framework_of(&known, "Megatron-Core MoE");
 	CU_ASSERT_PTR_NOT_NULL_FATAL(f);
 	CU_ASSERT_TRUE(f->sums_wide && f->stores_wide && f->interleaves);
