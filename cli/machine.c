@@ -1,6 +1,7 @@
 #include "cli/machine.h"
 
 #include <dirent.h>
+#include <math.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -36,6 +37,10 @@ static enum status describe(struct target *t, const struct session_info *info, j
 		good = json_object_set(t->system, "topology", topology) == 0;
 	if (good && t->profile)
 		good = json_object_set_new(t->system, "profile_file", json_string(t->profile_path)) == 0;
+	if (good && t->pace.compute > 0) {
+		json_t *pace = json_pack("{s:f, s:f}", "compute", t->pace.compute, "memory", t->pace.memory);
+		good = json_object_set_new(t->system, "pace", pace) == 0;
+	}
 	if (good && info) {
 		json_t *run = json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:b}", "host", info->host, "mpi",
 			info->mpi, "blas", info->blas, "binding", info->binding, "ranks", (json_int_t)info->ranks,
@@ -244,6 +249,24 @@ static void say_use(const struct context *x, enum profile_use use, const struct 
 		log_warn("%s, and now %s: it is used%s", why, others, disturbed > 0 ? ", with a wider interval" : "");
 }
 
+#define PACE_OFF 0.1 /* less is what quiet machines differ by from one minute to the next */
+
+/* Virtual machines and laptops run at another speed from one hour to the next. The cached profile's times of compute
+ * count at the speed that the cores have now. All ranks. */
+static enum status settle_pace(struct context *x, struct target *t, struct error *e)
+{
+	struct pace now;
+	enum status st = x->exec->session_pace(x->session, t->profile, &now, e);
+	if (st || (fabs(now.compute - 1) < PACE_OFF && fabs(now.memory - 1) < PACE_OFF))
+		return st;
+	t->pace = now;
+	if (context_leads(x))
+		log_note("the cores compute at %.2f times the speed that they had when this placement's profile was "
+			 "measured (%s), memory at %.2f times: the prediction takes both",
+			now.compute, t->profile->date, now.memory);
+	return ST_OK;
+}
+
 /* Measures the placement where the leading rank has no cached profile, or where others disturbed it or it lacks
  * something, and the cores are quiet now. `wanted`: on that rank, whether a cached profile is to be used at all. All
  * ranks. */
@@ -251,9 +274,9 @@ static enum status settle_profile(struct context *x, bool wanted, struct target 
 {
 	char others[SESSION_CPU_STEAL_TEXT] = "";
 	struct {
-		bool disturbed;
+		bool wanted, disturbed;
 		enum profile_use use;
-	} told = {wanted && profile_decide(t->profile, false) == PROFILE_TAKE_WIDENED, PROFILE_TAKE};
+	} told = {wanted, wanted && profile_decide(t->profile, false) == PROFILE_TAKE_WIDENED, PROFILE_TAKE};
 	enum status st = x->exec->session_broadcast(x->session, &told, sizeof told, e);
 	if (!st && told.disturbed)
 		st = x->exec->session_cpu_steal(x->session, others, e);
@@ -264,8 +287,10 @@ static enum status settle_profile(struct context *x, bool wanted, struct target 
 		say_use(x, told.use, t->profile, others);
 	}
 	st = x->exec->session_broadcast(x->session, &told, sizeof told, e);
-	const bool now = told.use == PROFILE_MEASURE || told.use == PROFILE_MEASURE_AGAIN;
-	return st || !now ? st : measure(x, t, e);
+	if (st || !told.wanted)
+		return st;
+	return told.use == PROFILE_MEASURE || told.use == PROFILE_MEASURE_AGAIN ? measure(x, t, e)
+	                                                                        : settle_pace(x, t, e);
 }
 
 /* ---- this machine ---- */
@@ -316,6 +341,7 @@ static enum status target_in_session(struct context *x, const struct config *c, 
 		goto out;
 	t->machine.nodes = info->hosts;
 	machine_attach_profile(&t->machine, t->profile);
+	t->machine.pace = t->pace;
 	scale_network(c, &t->machine);
 	st = describe(t, info, topology, e);
 out:

@@ -14,6 +14,7 @@ struct target {
 	struct machine machine;
 	struct profile *profile;
 	char profile_path[PATH_MAX_LEN]; /* "": datasheet only */
+	struct pace pace;                /* 0: the profile's speed is taken as it is */
 	json_t *system;                  /* what was found or taken, and from where */
 	char note[256];                  /* a warning that belongs into the result; "" when there is none */
 	char hosts_note[256];            /* another: the config counts more hosts than there are */

@@ -96,6 +96,10 @@ void session_profile_key(const struct session *s, struct profile_key *k);
  * what stayed disturbed (PROFILE_DISTURBED_SHARE), which a warning tells. */
 enum status calibrate(struct session *s, struct profile **out, struct error *e);
 
+/* Collective, on cores, well under a second. How fast they are now, over the times of rank 0's `p`, this placement's
+ * profile; the same on all ranks. 1 where the profile does not say, and where ranks share cores. */
+enum status session_pace(struct session *s, const struct profile *p, struct pace *out, struct error *e);
+
 /* Executes the program, on the host's cores or on the session's GPUs: verification (run.verify), warm-up, timed steps.
  * On rank 0 `out` and `timeline` (actors are ranks; the median step) are filled; the caller frees the timeline. `out`
  * breaks down the step of the rank of `role` (rank 0 says it) that ended last. losses: NULL, or room for the mean loss

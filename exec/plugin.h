@@ -31,6 +31,7 @@
 	X(gpus_here) \
 	X(nccl_env_force) \
 	X(calibrate) \
+	X(session_pace) \
 	X(execute) \
 	X(execute_estimates) \
 	X(bench) \

@@ -24,6 +24,11 @@ struct link_factors {
 	double network, network_latency; /* of the NICs; of a step between hosts, on top of the other */
 };
 
+/* How fast cores are now, over what their profile says; 0: 1. */
+struct pace {
+	double compute, memory;
+};
+
 struct machine {
 	char name[128];
 	char source[256]; /* "catalogue configs/systems/dgx-h100.yaml", "hwloc + profile ..." */
@@ -39,6 +44,7 @@ struct machine {
 	bool unverified;
 	const struct parameters *parameters; /* borrowed: the model's constants, of the process */
 	const struct profile *profile;       /* borrowed; NULL: datasheet only */
+	struct pace pace;                    /* of the run that is about to begin */
 	double borrowed_scale; /* 0: the profile is of this placement; else it is another placement's, and times of
 	                          compute are this many times its own */
 };

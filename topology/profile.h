@@ -48,6 +48,8 @@
 #define PROFILE_DISTURBED_SHARE "others.disturbed" /* of the measurements, that others disturbed every time */
 #define PROFILE_CPU_STEAL_SHARE "others.share"     /* of a rank's cores, taken by others meanwhile */
 #define PROFILE_PACE_SPREAD "pace.spread"          /* standard deviation of the cores' pace */
+#define PROFILE_PACE_GEMM_S "pace.gemm_s"          /* of the product and of the sum that tell the cores' pace, */
+#define PROFILE_PACE_ADD_S "pace.add_s"            /* on cores: as calibration found them */
 #define PROFILE_ISSUE "issue."                     /* + kind: the host's time to issue one op of it to a GPU, s */
 #define PROFILE_POWER_LIMIT_W "power_limit_W"      /* of a GPU's board, as the driver enforces it */
 

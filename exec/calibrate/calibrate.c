@@ -11,27 +11,6 @@
 /* Parts of the progress line. */
 #define COMPUTE_SHARE 0.75
 
-/* The GEMM that stands for compute beside a collective: the forward product of middling size, by FLOP; on a GPU (which
- * has all formats) one that was timed, in bf16. */
-static const struct calibration_case *typical_gemm(const calibration_cases *cases, bool gpu)
-{
-	const double wanted_flop = gpu ? 1e11 : 1e9;
-	const struct calibration_case *best = NULL;
-	for (size_t i = 0; i < cases->n; i++) {
-		const struct calibration_case *c = &cases->at[i];
-		bool forward = c->op.kind == OP_GEMM && (c->op.flags & OP_TRANS_B) &&
-		               (!gpu || (c->op.dtype == DT_BF16 && c->time_s > 0));
-		double off = op_flop(&c->op) > wanted_flop ? op_flop(&c->op) / wanted_flop
-		                                           : wanted_flop / op_flop(&c->op);
-		double best_off = !best                              ? 0
-		                  : op_flop(&best->op) > wanted_flop ? op_flop(&best->op) / wanted_flop
-		                                                     : wanted_flop / op_flop(&best->op);
-		if (forward && (!best || off < best_off))
-			best = c;
-	}
-	return best;
-}
-
 static void name_profile(const struct session *s, struct profile *p)
 {
 	time_t now = time(NULL);
@@ -52,7 +31,7 @@ static enum status measure(struct session *s, calibration_cases *cases, struct p
 	if (!st && p)
 		st = calibration_fit(cases, d, p, e);
 	st = session_agree(s, st, e);
-	return st ? st : calibrate_comm(s, typical_gemm(cases, d->gpu), p, noise, COMPUTE_SHARE, 1, e);
+	return st ? st : calibrate_comm(s, calibration_typical_gemm(cases, d->gpu), p, noise, COMPUTE_SHARE, 1, e);
 }
 
 /* A profile of a busy machine says so for as long as it is used. `p` is rank 0's. GPUs' times are one measurement. */

@@ -39,6 +39,11 @@ enum status calibration_grid_gpu(const struct work_device *d, calibration_cases 
 /* The sections of a GPU's grid in their order, in each the cases in ascending order. */
 void calibration_small_first(calibration_cases *cases);
 
+/* The cases that stand for compute and for memory; NULL: the grid has none. The product is a forward one of middling
+ * size; on a GPU (which has all formats) one that was timed, in bf16. */
+const struct calibration_case *calibration_typical_gemm(const calibration_cases *cases, bool gpu);
+const struct calibration_case *calibration_largest_add(const calibration_cases *cases);
+
 /* A checksum of the grid's names, terms and warmth: times of another grid, or of terms with another meaning, are
  * another profile. */
 uint32_t calibration_checksum(const struct work_device *d);

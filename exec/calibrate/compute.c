@@ -408,3 +408,64 @@ enum status calibrate_compute(struct session *s, calibration_cases *cases, struc
 	free(about_s);
 	return st;
 }
+
+/* ---- the pace of the cores, later ---- */
+
+#define PACE_ROUNDS 30
+
+/* The median time of a case on the slowest rank; 0: the case does not fit. All ranks take each time together. */
+static enum status time_alone(struct bench *b, const struct calibration_case *c, double *out, struct error *e)
+{
+	double t[PACE_ROUNDS];
+	struct told told;
+	enum status st = ST_OK;
+	const bool fit = c && fits(b, c);
+	for (size_t k = 0; k < PACE_ROUNDS && !st; k++) {
+		st = together(b, &told, e);
+		t[k] = fit && !st ? take(b, c) : 0;
+	}
+	*out = st ? 0 : stats_median(t, PACE_ROUNDS);
+	return st ? st : session_max(b->s, out, 1, e);
+}
+
+static double pace_of(const struct profile *p, const char *name, double now_s)
+{
+	const double then_s = profile_get_value(p, name, 0);
+	return then_s > 0 && now_s > 0 ? then_s / now_s : 1;
+}
+
+static enum status measure_pace(struct bench *b, const calibration_cases *cases, const struct profile *p,
+	struct pace *out, struct error *e)
+{
+	double gemm_s = 0, sum_s = 0;
+	cpu_steal_begin(&b->slice);
+	enum status st = time_alone(b, calibration_typical_gemm(cases, false), &gemm_s, e);
+	st = st ? st : time_alone(b, calibration_largest_add(cases), &sum_s, e);
+	if (!st && session_info(b->s)->rank == 0)
+		*out = (struct pace){pace_of(p, PROFILE_PACE_GEMM_S, gemm_s), pace_of(p, PROFILE_PACE_ADD_S, sum_s)};
+	return st ? st : session_broadcast(b->s, out, sizeof *out, e);
+}
+
+enum status session_pace(struct session *s, const struct profile *p, struct pace *out, struct error *e)
+{
+	struct error mine = {ST_OK, ""};
+	calibration_cases cases = {0};
+	struct bench b = {.s = s, .cases = &cases, .e = &mine, .until_s = INFINITY};
+	*out = (struct pace){1, 1};
+	if (s->gpus || session_info(s)->oversubscribed)
+		return ST_OK;
+	watchdog_arm(s->watchdog, "the cores' pace");
+	b.core = share_of_core(session_info(s));
+	enum status st = calibration_grid(NULL, &cases, &mine);
+	st = session_agree(s, st ? st : bench_open(&b, &cases), &mine);
+	if (!st)
+		st = measure_pace(&b, &cases, p, out, e);
+	if (!st)
+		st = session_agree(s, b.st, &mine);
+	if (mine.status)
+		error_set(e, mine.status, "%s", mine.text);
+	bench_close(&b);
+	vec_free(&cases);
+	watchdog_disarm(s->watchdog);
+	return st;
+}

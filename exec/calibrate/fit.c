@@ -185,6 +185,17 @@ static enum status set_roofs(const calibration_cases *cases, double *mem_Bps, st
 	return st;
 }
 
+/* What tells later how fast the cores are then. */
+static enum status set_pace(const calibration_cases *cases, struct profile *p, struct error *e)
+{
+	const struct calibration_case *gemm = calibration_typical_gemm(cases, false),
+				      *sum = calibration_largest_add(cases);
+	enum status st = ST_OK;
+	if (gemm && gemm->time_s > 0)
+		st = profile_set_value(p, PROFILE_PACE_GEMM_S, gemm->time_s, e);
+	return st || !sum || !(sum->time_s > 0) ? st : profile_set_value(p, PROFILE_PACE_ADD_S, sum->time_s, e);
+}
+
 /* The products of a fit with their clocks, where these are known. */
 static enum status set_products(const calibration_cases *cases, const char *name, struct profile *p, struct error *e)
 {
@@ -214,6 +225,7 @@ enum status calibration_fit(const calibration_cases *cases, const struct work_de
 	double call_s = call_time_s(cases), mem_Bps;
 	enum status st = set_roofs(cases, &mem_Bps, p, e);
 	st = st ? st : profile_set_value(p, PROFILE_CALL_S, call_s, e);
+	st = st || (d && d->gpu) ? st : set_pace(cases, p, e);
 	for (size_t i = 0; i < cases->n && !st; i++)
 		if (first_of_name(cases, i))
 			st = set_products(cases, cases->at[i].work.name, p, e);

@@ -11,7 +11,7 @@
 
 /* Changes where kernels or collectives are run or timed in another way: an older profile does not say how long they
  * take now. */
-static const char timed_as[] = "medians and stalls; Rabenseifner, recursive doubling, trains between hosts, pace";
+static const char timed_as[] = "medians and stalls; Rabenseifner, recursive doubling, trains between hosts, pace now";
 
 const uint64_t calibration_comm_sizes[CALIBRATION_COMM_SIZES] = {2 << 10, 8 << 10, 32 << 10, 128 << 10, 512 << 10,
 	2 << 20, 8 << 20, 24 << 20, 40 << 20, 64 << 20};
@@ -319,4 +319,34 @@ uint32_t calibration_checksum(const struct work_device *d)
 	h = mix(h, sizes, CALIBRATION_COMM_SIZES * sizeof *sizes);
 	vec_free(&cases);
 	return h;
+}
+
+/* ---- cases that stand for others ---- */
+
+const struct calibration_case *calibration_typical_gemm(const calibration_cases *cases, bool gpu)
+{
+	const double wanted_flop = gpu ? 1e11 : 1e9;
+	const struct calibration_case *best = NULL;
+	for (size_t i = 0; i < cases->n; i++) {
+		const struct calibration_case *c = &cases->at[i];
+		bool forward = c->op.kind == OP_GEMM && (c->op.flags & OP_TRANS_B) &&
+		               (!gpu || (c->op.dtype == DT_BF16 && c->time_s > 0));
+		double off = op_flop(&c->op) > wanted_flop ? op_flop(&c->op) / wanted_flop
+		                                           : wanted_flop / op_flop(&c->op);
+		double best_off = !best                              ? 0
+		                  : op_flop(&best->op) > wanted_flop ? op_flop(&best->op) / wanted_flop
+		                                                     : wanted_flop / op_flop(&best->op);
+		if (forward && (!best || off < best_off))
+			best = c;
+	}
+	return best;
+}
+
+const struct calibration_case *calibration_largest_add(const calibration_cases *cases)
+{
+	const struct calibration_case *largest = NULL;
+	for (size_t i = 0; i < cases->n; i++)
+		if (cases->at[i].op.kind == OP_ADD && (!largest || cases->at[i].work.elements > largest->work.elements))
+			largest = &cases->at[i];
+	return largest;
 }

@@ -149,8 +149,8 @@ static void set_factors(const struct machine *m, const struct what_if *w, struct
 	r->placement_factor = factor(m->borrowed_scale);
 	for (int b = 0; b < BOUND_COUNT; b++)
 		r->entry_factor[b] = m->device.is_host ? factor(w->launch) : 1;
-	r->entry_factor[BOUND_COMPUTE] = 1 / factor(w->compute);
-	r->entry_factor[BOUND_MEMORY] = 1 / factor(w->memory);
+	r->entry_factor[BOUND_COMPUTE] = 1 / (factor(w->compute) * factor(m->pace.compute));
+	r->entry_factor[BOUND_MEMORY] = 1 / (factor(w->memory) * factor(m->pace.memory));
 }
 
 struct rates rates_what_if(const struct machine *m, const struct what_if *w)

@@ -68,4 +68,20 @@ start '0.4 0 1000'
 verdict 'an undisturbed profile is used' "$([ $? -eq 0 ] && ! grep -q 'measurements' "$log" ||
 	echo 'something is said of it')"
 
+# The same profile, as cores of a tenth of the speed would have given it: they are far faster now.
+predicted() {
+	python3 -c 'import json, sys
+j = json.load(open(sys.argv[1]))
+print(j["prediction"]["step_time_s"], j["system"].get("pace", {}).get("compute", 1))' "$scratch/j.json"
+}
+slowly=$scratch/slow.awk
+echo '/^  pace\.(gemm|add)_s:/ { $2 *= 10; print "  " $1, $2; next } { print }' >"$slowly"
+read -r then_s _ <<<"$(predicted)"
+awk -f "$slowly" "$XDG_CACHE_HOME"/stepsim/profile-*.yaml >"$scratch/slow.yaml"
+cp "$scratch/slow.yaml" "$(ls "$XDG_CACHE_HOME"/stepsim/profile-*.yaml)"
+start '0 0 0'
+verdict 'another speed than then is said' "$(lacks $? 'the cores compute at [0-9.]+ times the speed that they had')"
+verdict 'compute is predicted at the speed of now' "$(predicted | awk -v then="$then_s" \
+	'$2 < 2 || $1 > then / 2 { print $1 " s, at " $2 " times the speed; then " then " s" }')"
+
 verdicts

@@ -703,6 +703,11 @@ static void test_fit(void)
 	CU_ASSERT_FALSE(c.guessed);
 	CU_ASSERT_EQUAL(cost(&m, gemm(DT_FP32, 1, 2, 3)).bound, BOUND_LATENCY);
 	CU_ASSERT_EQUAL(cost(&m, gemm(DT_FP32, 1, 100000, 1)).bound, BOUND_MEMORY);
+	/* Cores that are faster now than then, and memory that is slower; the call takes what it took. */
+	m.pace = (struct pace){1.25, 0.5};
+	c = cost(&m, gemm(DT_FP32, 100, 200, 300));
+	NEAR(c.alone_s, 1e-6 + 2e-11 * 2 * 100 * 200 * 300 / 1.25 +
+				2 * (3e-10 * 100 * 300 + 4e-10 * 300 * 200 + 5e-10 * 100 * 200));
 }
 
 static void test_curve(void)
