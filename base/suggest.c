@@ -72,6 +72,12 @@ bool suggest_same(const char *a, const char *b)
 	}
 }
 
+bool suggest_is_slip(const char *word, const char *name)
+{
+	const size_t len = strnlen(name, WORD_MAX);
+	return len >= 5 && distance(word, name) <= (len >= 12 ? 2 : 1);
+}
+
 const char *suggest_nearest(const char *word, const char *const *candidates, size_t n)
 {
 	const char *nearest = NULL;

@@ -12,6 +12,10 @@ size_t suggest_find(const char *word, const char *const *candidates, size_t n);
 /* Returns whether both are the same word but for case, '-' and '_', which are passed over. */
 bool suggest_same(const char *a, const char *b);
 
+/* Returns whether `word` is this name with one or two slips of the pen: of names of 5 letters and more, an edit
+ * distance of 1, of 12 and more, of 2. */
+bool suggest_is_slip(const char *word, const char *name);
+
 /* Returns the nearest candidate, or NULL where none is near: the one at the smallest edit distance, of at most a third
  * of the word's length (at least 1); else that with the longest common beginning, of 3 letters or digits at least.
  * Ties: the first. */

@@ -37,6 +37,22 @@ static void put_number(struct import *im, enum key_id id, int64_t value, const c
 	import_put(im, id, text, remark);
 }
 
+/* Keeps the number of micro-batches in a step where --set gives another micro-batch, and the text a GPU's share of the
+ * batch, as accumulation of so many: frameworks multiply the two. */
+static void keep_accumulation(struct import *im, const char *micro_batch)
+{
+	const struct import_key *share = &im->key[KEY_train_batch_per_gpu], *each = &im->key[KEY_train_micro_batch];
+	const long long batch = import_has(im, KEY_train_batch_per_gpu) ? strtoll(share->value, NULL, 10) : 0,
+			old = import_has(im, KEY_train_micro_batch) ? strtoll(each->value, NULL, 10) : 0,
+			now = strtoll(micro_batch, NULL, 10);
+	char remark[REMARK_MAX];
+	if (batch < 1 || old < 1 || batch % old != 0 || now < 1 || now > INT32_MAX)
+		return;
+	snprintf(remark, sizeof remark, "%lld micro-batch%s of --set train.micro_batch", batch / old,
+		batch == old ? "" : "es");
+	put_number(im, KEY_train_batch_per_gpu, batch / old * now, remark);
+}
+
 /* Puts the keys of --set among what is written. A text that is no KEY=VALUE of a key is refused when all is parsed. */
 static void put_sets(const struct options *o, struct import *im)
 {
@@ -44,8 +60,11 @@ static void put_sets(const struct options *o, struct import *im)
 		const char *value;
 		enum key_id id;
 		if (config_set_read(o->sets.at[i], &value, &id, NULL) == ST_OK && *value &&
-			strlen(value) < KEY_VALUE_MAX)
+			strlen(value) < KEY_VALUE_MAX) {
+			if (id == KEY_train_micro_batch)
+				keep_accumulation(im, value);
 			import_put(im, id, value, "--set");
+		}
 	}
 }
 
@@ -193,8 +212,10 @@ static void refuse_model(const struct import *im, struct error *refused)
 	else
 		error_set(refused, ST_INPUT, "%s: %s: --model takes a config.json, or a name of `stepsim list models`",
 			im->name,
-			import_has(im, KEY_model_layers) ? "it has a number of layers, and no model that is known"
-							 : "it names no model that is known");
+			import_has(im, KEY_model_layers)   ? "it has a number of layers, and no model that is known"
+			: import_has(im, KEY_model_hidden) ? "it has a hidden size, but no number of layers, and no "
+							     "model that is known"
+							   : "it names no model that is known");
 }
 
 /* Says where ranks, batch and what is modelled do not go together, as a prediction of the config would. */

@@ -11,6 +11,7 @@
 #include "base/wrap.h"
 #include "cli/command.h"
 #include "cli/source.h"
+#include "cli/starter.h"
 #include "report/report.h"
 
 static enum status cmd_generate(struct context *x, struct error *e);
@@ -22,15 +23,16 @@ static const struct command commands[] = {
 		TAKES_ALWAYS | TAKES_PREDICTING, 1, ALL_RANKS | CONFIG, cmd_run},
 	{"predict", "CONFIG.yaml [OTHER.yaml]",
 		"predict the step, for a cluster of any size; two configs are set beside each other",
-		TAKES_ALWAYS | TAKES_STARTER | TAKES_PREDICTING | TAKES_PREDICT, 1, OR_MORE | CONFIG, cmd_predict},
+		TAKES_ALWAYS | TAKES_STARTER | TAKES_FOREIGN | TAKES_PREDICTING | TAKES_PREDICT, 1, OR_MORE | CONFIG,
+		cmd_predict},
 	{"init", "[FILE]", "write a short commented config for --model, --system and --gpus, to start from",
 		TAKES_ALWAYS | TAKES_STARTER, 0, OR_MORE, cmd_init},
 	{"import", "FILE [MODEL]",
 		"write another framework's config (torchtitan, Megatron-LM, DeepSpeed and others) as CONFIG.yaml, with "
 		"a remark for each key",
-		TAKES_ALWAYS | TAKES_IMPORT, 1, OR_MORE, cmd_import},
-	{"export", "CONFIG.yaml", "write a config as another framework's", TAKES_ALWAYS | TAKES_STARTER | TAKES_EXPORT,
-		1, CONFIG, cmd_export},
+		TAKES_ALWAYS | TAKES_FOREIGN | TAKES_IMPORT, 1, OR_MORE, cmd_import},
+	{"export", "CONFIG.yaml", "write a config as another framework's",
+		TAKES_ALWAYS | TAKES_STARTER | TAKES_FOREIGN | TAKES_EXPORT, 1, CONFIG, cmd_export},
 	{"topo", "", "print the links of this machine as a matrix in GB/s, or those of a dumped machine",
 		TAKES_ALWAYS | TAKES_TOPO, 0, ALL_RANKS, cmd_topo},
 	{"calibrate", "",
@@ -50,13 +52,13 @@ static const struct command commands[] = {
 		"errors",
 		TAKES_ALWAYS | TAKES_VALIDATE, 1, OR_MORE, cmd_validate},
 	{"sweep", "CONFIG.yaml", "predict every combination of the values of --vary: a table, CSV, a plot",
-		TAKES_ALWAYS | TAKES_STARTER | TAKES_SWEEP, 1, CONFIG, cmd_sweep},
+		TAKES_ALWAYS | TAKES_STARTER | TAKES_FOREIGN | TAKES_SWEEP, 1, CONFIG, cmd_sweep},
 	{"compare", "CONFIG.yaml",
 		"compare one workload on several systems, each with its best plan: time, memory, energy, money",
-		TAKES_ALWAYS | TAKES_STARTER | TAKES_COMPARE, 1, CONFIG, cmd_compare},
+		TAKES_ALWAYS | TAKES_STARTER | TAKES_FOREIGN | TAKES_COMPARE, 1, CONFIG, cmd_compare},
 	{"plan", "CONFIG.yaml",
 		"search the parallel plans that fit in memory, best first; keys given by --set stay fixed",
-		TAKES_ALWAYS | TAKES_STARTER | TAKES_PLAN, 1, CONFIG, cmd_plan},
+		TAKES_ALWAYS | TAKES_STARTER | TAKES_FOREIGN | TAKES_PLAN, 1, CONFIG, cmd_plan},
 	{"overlap", "TRACE... [CONFIG.yaml]",
 		"report compute, communication and overlap in traces of a real run (PyTorch profiler, Nsight "
 		"Systems SQLite)",
@@ -187,6 +189,8 @@ static void remove_word(int *argc, char **argv, int at)
 static enum status check_arguments(const struct command *c, const struct options *o, struct error *e)
 {
 	/* --model and --system go with a config of another framework, too: cli/source.c knows when it is read */
+	if ((c->traits & CONFIG) && o->from && o->n_positional == 0)
+		return error_set(e, ST_INPUT, "--from goes with the config of another framework");
 	const char *word = o->strategy ? "--strategy" : o->tokens ? "--tokens" : o->system ? "--system" : NULL;
 	if ((c->traits & CONFIG) && o->model && o->n_positional == 0)
 		return ST_OK;
@@ -290,6 +294,7 @@ int main(int argc, char **argv)
 		st = run_command(argc, argv, &x, &options, &e);
 	else if (context_leads(&x))
 		print_version(stdout, &x);
+	starter_blame(&options, &e);
 	st = end_output(st, speaks(&x, st), &e);
 	context_close(&x);
 	options_free(&options);

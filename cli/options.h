@@ -16,6 +16,7 @@
  *   PREDICTING  what every predicting command takes
  *   DEVICES     what every command takes that measures devices without a config
  *   STARTER     what makes a config from a model's and a system's name
+ *   FOREIGN     what reads another framework's config
  *   LOGS        compare-log, fit
  */
 #define OPTION_GROUPS(X) \
@@ -33,6 +34,7 @@
 	X(PLAN) \
 	X(COMPARE) \
 	X(STARTER) \
+	X(FOREIGN) \
 	X(IMPORT) \
 	X(EXPORT) \
 	X(LOGS) \

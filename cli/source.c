@@ -45,36 +45,59 @@ static void note_absent(const struct import *im)
 		first = l;
 		n++;
 	}
-	if (first)
+	if (first && strncmp(first->why, "what", 4) == 0)
+		log_note("%s: %s = %s: %s", im->name, first->path, first->value, first->why);
+	else if (first)
 		log_note("%s: %zu of its values %s not in the file, such as %s = %s %s", im->name, n,
 			n == 1 ? "is" : "are", first->path, first->value, strchr(first->why, '('));
 }
 
-/* Replaces the text of another framework's config by CONFIG.yaml. What cannot be read stays: whoever parses it says
- * why.
+/* Names a key that stepsim does not know: the framework refuses a slip of the pen, and its default counts here. */
+static void note_unknown(const struct import *im)
+{
+	const struct leaf *first = NULL;
+	size_t n = 0;
+	for (size_t i = im->foreign.leaves.n; i-- > 0;) {
+		const struct leaf *l = &im->foreign.leaves.at[i];
+		if (!l->unknown)
+			continue;
+		first = !first || l->near || !first->near ? l : first;
+		n++;
+	}
+	if (first)
+		log_note("%s:%d: %s is no key that stepsim knows%s%s%s%s", im->name, first->node->key_line, first->path,
+			first->near ? " (nearest: " : "", first->near ? first->near : "", first->near ? ")" : "",
+			n > 1 ? "; nor are others" : "");
+}
+
+/* Replaces the text of another framework's config by CONFIG.yaml. What cannot be read stays, and *unread says why it is
+ * no such config: whoever parses it as CONFIG.yaml says why it is none.
  */
-static enum status import_if_foreign(struct options *o, const char *path, char **text, size_t *len, struct error *e)
+static enum status import_if_foreign(struct options *o, const char *path, char **text, size_t *len,
+	struct error *unread, struct error *e)
 {
 	struct import *im = calloc(1, sizeof *im);
-	struct error refused = {0}, unread = {0};
+	struct error refused = {0};
 	size_t count[VERDICT_COUNT];
 	char *config = NULL;
 	bool found = false;
 	*o->imported = '\0';
 	if (!im)
 		return error_nomem(e, "an import");
-	enum status st = import_complete(o, *text, *len, path, &found, im, &refused, &unread);
+	enum status st = import_complete(o, *text, *len, path, &found, im, &refused, unread);
 	if (st && (found || st != ST_INPUT))
-		st = error_set(e, st, "%s", unread.text);
+		st = error_set(e, st, "%s", unread->text);
 	else if (!found)
 		st = im->is_strange
 		             ? error_set(e, ST_INPUT,
 				       "%s:%d:%d: no key, the first is \"%s\", is a section of CONFIG.yaml, nor are "
-				       "they of a framework that is known (%s)",
+				       "they of a framework that is known; --from NAME names one (%s)",
 				       path, im->first.line, im->first.col, im->first.key, options_words("--from"))
 		             : ST_OK;
 	if (!st && found)
 		note_absent(im);
+	if (!st && found)
+		note_unknown(im);
 	if (!st && refused.status)
 		st = error_set(e, refused.status, "%s", refused.text);
 	if (!st && found && !(st = import_text(im, &config, len, e))) {
@@ -147,8 +170,18 @@ static enum status refuse_starter(const struct options *o, const char *path, str
 	return ST_OK;
 }
 
+static bool ends_with(const char *path, const char *end)
+{
+	const size_t n = strlen(path), len = strlen(end);
+	return n > len && strcmp(path + n - len, end) == 0;
+}
+
+/* A file of this ending is no YAML: what its own reader says of it counts. */
+static bool is_other_form(const char *path) { return path && (ends_with(path, ".json") || ends_with(path, ".toml")); }
+
 enum status source_read(struct options *o, const char *path, struct error *e)
 {
+	struct error unread = {0}, wrong = {0};
 	char *text = NULL;
 	size_t len = 0;
 	const bool piped = path && strcmp(path, "-") == 0;
@@ -157,12 +190,12 @@ enum status source_read(struct options *o, const char *path, struct error *e)
 	if (st == ST_INPUT && path && refuse_preset(path, e))
 		st = e->status;
 	if (!st && path)
-		st = import_if_foreign(o, path, &text, &len, e);
+		st = import_if_foreign(o, path, &text, &len, &unread, e);
+	o->config.name = *o->imported ? o->imported : piped ? "standard input" : path ? path : STARTER_NAME;
+	if (!st && (st = config_reader_create(text, len, o->config.name, &o->config.reader, &wrong)))
+		error_set(e, st, "%s", unread.status && is_other_form(path) ? unread.text : wrong.text);
 	if (!st && path)
 		st = refuse_starter(o, path, e);
-	o->config.name = *o->imported ? o->imported : piped ? "standard input" : path ? path : STARTER_NAME;
-	if (!st)
-		st = config_reader_create(text, len, o->config.name, &o->config.reader, e);
 	free(text);
 	return st;
 }

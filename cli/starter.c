@@ -1,6 +1,7 @@
 #include "cli/starter.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -9,6 +10,7 @@
 #include "base/log.h"
 #include "base/memory_stream.h"
 #include "base/paths.h"
+#include "base/suggest.h"
 #include "cli/compare.h"
 #include "cli/machine.h"
 #include "step/config/keys.h"
@@ -44,14 +46,33 @@ static void quote(char *out, size_t size, const char *text)
 	out[n] = '\0';
 }
 
+/* Finds the preset of this name, or of the same name in another spelling (Llama-3-70B), or of this model of Hugging
+ * Face's hub. */
+static bool find_preset(const char *name, char preset[KEY_VALUE_MAX])
+{
+	char **names = NULL;
+	size_t n = 0, same = 0;
+	if (path_catalogue_names("models", &names, &n, NULL))
+		return false;
+	size_t at = suggest_find(name, (const char *const *)names, n);
+	for (size_t i = 0; at == n && i < n; i++)
+		if (suggest_same(name, names[i]) && same++ == 0)
+			snprintf(preset, KEY_VALUE_MAX, "%s", names[i]);
+	if (at < n)
+		snprintf(preset, KEY_VALUE_MAX, "%s", name);
+	path_names_free(names, n);
+	return at < n || same == 1 || (same == 0 && hub_value(name, KEY_model_preset, preset));
+}
+
 enum status starter_find_model(const char *name, bool *file, char found[PATH_MAX_LEN], struct error *e)
 {
 	struct stat at;
 	char path[PATH_MAX_LEN], preset[KEY_VALUE_MAX];
 	const bool exists = stat(name, &at) == 0, folder = exists && S_ISDIR(at.st_mode);
 	const char *ending = strrchr(name, '.');
-	if (!exists && strchr(name, '/') && hub_value(name, KEY_model_preset, preset)) {
-		log_note("--model %s: the preset %s is taken, whose page this is", name, preset);
+	if (!exists && find_preset(name, preset)) {
+		if (strcmp(name, preset) != 0)
+			log_note("--model %s: taken as the preset %s", name, preset);
 		*file = false;
 		snprintf(found, PATH_MAX_LEN, "%s", preset);
 		return ST_OK;
@@ -82,13 +103,30 @@ static enum status read_model(const char *name, struct starter *s, struct error 
 	return ST_OK;
 }
 
-/* Drops the position in the text that this file writes: no user sees it. */
-static void drop_position(struct error *e)
+/* Drops the position in the text that this file writes: no user sees it. Returns whether there was one. */
+static bool drop_position(struct error *e)
 {
 	const char *behind = strncmp(e->text, STARTER_NAME ":", strlen(STARTER_NAME ":")) == 0 ? strstr(e->text, ": ")
 	                                                                                       : NULL;
 	if (behind)
 		memmove(e->text, behind + 2, strlen(behind + 2) + 1);
+	return behind != NULL;
+}
+
+void starter_blame(const struct options *o, struct error *e)
+{
+	const struct {
+		const char *key, *option, *value;
+	} of[] = {{"cluster.system: ", "--system", o->system}, {"parallel.strategy: ", "--strategy", o->strategy}};
+	if (!drop_position(e))
+		return;
+	for (size_t i = 0; i < COUNT(of); i++) {
+		const size_t n = strlen(of[i].key);
+		if (!of[i].value || strncmp(e->text, of[i].key, n) != 0)
+			continue;
+		memmove(e->text, e->text + n, strlen(e->text + n) + 1);
+		error_context(e, "%s %s", of[i].option, of[i].value);
+	}
 }
 
 /* Copies those of --set that a batch must divide by. Returns their number. */
@@ -153,6 +191,9 @@ static enum status read_batch(const struct options *o, struct starter *s, struct
 	while (s->images && s->micro_batch < IMAGES_AT_ONCE && each % (2 * s->micro_batch) == 0)
 		s->micro_batch *= 2;
 	s->batch = s->gpus * each;
+	if (o->tokens && fabs((double)(s->batch * s->sequence) / tokens - 1) > 0.05)
+		log_note("--tokens %s: %.3g M tokens are taken, a whole number of micro-batches on each GPU", o->tokens,
+			(double)(s->batch * s->sequence) / 1e6);
 	return ST_OK;
 }
 

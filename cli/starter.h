@@ -14,8 +14,11 @@
 enum status starter_text(const struct options *o, char **text, size_t *len, struct error *e);
 
 /* Takes a path (a file, a folder, or a word with a slash) as Hugging Face's config.json: *file is true, and `found` its
- * absolute path. Else it is a preset's name, unchecked. */
+ * absolute path. Else it is a preset's name: as the catalogue spells it where there is one, else unchecked. */
 enum status starter_find_model(const char *name, bool *file, char found[PATH_MAX_LEN], struct error *e);
+
+/* Turns a refusal of such a text into one of the option that the value comes from. Others stay as they are. */
+void starter_blame(const struct options *o, struct error *e);
 
 #define STARTER_SYSTEM "dgx-h100"
 

@@ -37,7 +37,7 @@ static enum status find_file(const struct folder *f, const char *name, const cha
 		found = strcmp(names[i], name) == 0;
 	char preset[KEY_VALUE_MAX];
 	if (!found && strcmp(f->kind, "models") == 0 && hub_value(name, KEY_model_preset, preset)) {
-		st = error_set(e, ST_INPUT, "%s: unknown %s \"%.60s\" (nearest: %s, whose page this is)", where,
+		st = error_set(e, ST_INPUT, "%s: unknown %s \"%.60s\" (nearest: %s, which is this model)", where,
 			f->what, name, preset);
 	} else if (!found) {
 		char lister[64];

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 #include "base/array.h"
@@ -88,7 +89,7 @@ static void write_number(char out[KEY_VALUE_MAX], double value)
 	snprintf(out, KEY_VALUE_MAX, fabs(value) < 1e15 && value == trunc(value) ? "%.0f" : "%.12g", value);
 }
 
-enum outcome { GIVES, DROPS, DIFFERS, LACKS, UNKNOWN };
+enum outcome { GIVES, DROPS, DIFFERS, LACKS, ALONE, UNKNOWN }; /* ALONE: a key that it goes with is not there */
 
 static enum outcome map(const struct import_row *r, const char *text, char out[KEY_VALUE_MAX])
 {
@@ -112,6 +113,9 @@ static enum outcome map(const struct import_row *r, const char *text, char out[K
 	}
 	return r->values ? DIFFERS : GIVES;
 }
+
+/* Returns whether the text leaves the value to others. */
+static bool is_elsewhere(const char *text) { return strchr(text, '$') || strcmp(text, "auto") == 0; }
 
 /* Copies the first number of "[127, 0]" or "(127, 0)". */
 static const char *first_number(const char *text, char out[KEY_VALUE_MAX])
@@ -143,7 +147,7 @@ static enum outcome convert(const struct import *im, const struct import_row *r,
 		return GIVES;
 	if (!product(im, r->times, &times) || !product(im, r->over, &over) || !sum(im, r->plus, &plus) || over == 0 ||
 		(r->inverse && value == 0))
-		return LACKS;
+		return ALONE;
 	value = r->inverse ? (times + plus) / over / value : value * times / over + plus;
 	write_number(out, r->multiple ? floor(value / (double)r->multiple) * (double)r->multiple : value);
 	return GIVES;
@@ -168,8 +172,7 @@ void leaf_judge(struct leaf *l, enum verdict v, const char *fmt, ...)
 	}
 }
 
-/* Returns whether a value switches something off, or leaves it as it is without the key. */
-static bool is_off(const char *text)
+bool leaf_is_off(const char *text)
 {
 	static const char *const words[] = {"false", "no", "off", "none", "null", "~", "", "0", "0.0", "[]", "{}",
 		"disabled"};
@@ -237,6 +240,36 @@ static enum status try_value(const struct config_key *k, const char *value, stru
 	return st;
 }
 
+/* Lists the keys of CONFIG.yaml that a row reckons with, with their values: ", model.layers 81". */
+static void name_operands(const struct import *im, const struct import_row *r, char *out, size_t size)
+{
+	const struct ynode *const lists[] = {r->times, r->over, r->plus};
+	*out = '\0';
+	for (size_t k = 0; k < COUNT(lists); k++)
+		for (size_t i = 0; lists[k] && i < lists[k]->n; i++) {
+			const char *text = lists[k]->child[i]->text;
+			const size_t n = strlen(out);
+			const enum key_id id = import_key_of(text);
+			if (id != KEY_COUNT)
+				snprintf(out + n, size - n, "%s%s %.40s", n ? ", " : "", text, ours(im, id));
+		}
+}
+
+/* Refuses a value in the words of the text: a flag without one, or what a row makes of it. */
+static enum status refuse(const struct import *im, const struct import_row *r, const struct leaf *l, const char *value,
+	const char *why, struct error *e)
+{
+	const char *path = config_key(r->to)->path;
+	char others[2 * KEY_VALUE_MAX];
+	name_operands(im, r, others, sizeof others);
+	if (l->node->col == l->node->key_col && strcmp(l->value, "true") == 0)
+		return ynode_error(l->node, e, "%s (%s): no value follows it", l->path, path);
+	if (*others && strcmp(value, l->value) != 0)
+		return ynode_error(l->node, e, "%s (%s): its %.40s with %s gives %s: %s", l->path, path, l->value,
+			others, value, why);
+	return ynode_error(l->node, e, "%s (%s): %s", l->path, path, why);
+}
+
 static enum status give(struct import *im, const struct import_row *r, struct leaf *l, const char *value,
 	struct error *e)
 {
@@ -256,7 +289,7 @@ static enum status give(struct import *im, const struct import_row *r, struct le
 		return ST_OK;
 	}
 	if (st)
-		return ynode_error(l->node, e, "%s (%s): %s", l->path, k->path, inner.text);
+		return refuse(im, r, l, value, inner.text, e);
 	const enum key_id other = rival(im, r->to, false), assumed = rival(im, r->to, true);
 	if (key->given || other != KEY_COUNT) {
 		leaf_judge(l, NO_EFFECT, "%.60s decides %s", im->key[key->given ? r->to : other].remark, k->path);
@@ -301,12 +334,40 @@ static bool join(const struct import *im, const struct import_row *r, const stru
 	return other || !r->with;
 }
 
+/* Refuses a value that the framework refuses, where the row lists those that it takes. */
+static enum status check_known(const struct import_row *r, const struct leaf *l, struct error *e)
+{
+	const char *known[16];
+	size_t n = 0;
+	for (; r->known && n < r->known->n && n < COUNT(known); n++) {
+		known[n] = r->known->child[n]->text;
+		if (strcasecmp(known[n], l->value) == 0)
+			return ST_OK;
+	}
+	if (n == 0 || is_elsewhere(l->value))
+		return ST_OK;
+	return ynode_error(l->node, e, "%s: unknown value \"%.60s\"%s", l->path, l->value,
+		suggest_known(l->value, known, n).text);
+}
+
+/* Records that the text leaves a key of CONFIG.yaml open. */
+static void lack(struct leaf *l, enum key_id to, const char *why)
+{
+	if (l->verdict != LEFT)
+		return;
+	leaf_judge(l, NOT_MODELLED, "%s (--set %s)", why, config_key(to)->path);
+	l->absent = true;
+	l->unmet = to;
+}
+
 static enum status take(struct import *im, const struct import_row *r, struct leaf *l, struct error *e)
 {
 	char text[KEY_VALUE_MAX], value[KEY_VALUE_MAX];
 	if (!join(im, r, l, text))
 		return ST_OK;
-	enum status st = ST_OK;
+	enum status st = check_known(r, l, e);
+	if (st)
+		return st;
 	switch (convert(im, r, text, value)) {
 	case GIVES:
 		st = give(im, r, l, value, e);
@@ -320,20 +381,14 @@ static enum status take(struct import *im, const struct import_row *r, struct le
 			leaf_judge(l, NO_EFFECT, "as without it");
 		break;
 	case DIFFERS:
-		if (l->verdict == LEFT && !is_off(text)) {
+		if (l->verdict == LEFT && !leaf_is_off(text)) {
 			leaf_judge(l, NOT_MODELLED, "%s has no \"%.40s\"", config_key(r->to)->path, text);
 			l->unmet = r->to;
 		} else if (l->verdict == LEFT)
 			leaf_judge(l, NO_EFFECT, "off");
 		break;
-	case LACKS:
-		if (l->verdict == LEFT) {
-			leaf_judge(l, NOT_MODELLED, "the value is not in this file (--set %s)",
-				config_key(r->to)->path);
-			l->absent = true;
-			l->unmet = r->to;
-		}
-		break;
+	case LACKS: lack(l, r->to, "the value is not in this file"); break;
+	case ALONE: lack(l, r->to, "what it goes with is not in this file"); break;
 	case UNKNOWN: break;
 	}
 	if (!st && r->with && l->verdict != LEFT) {
@@ -404,79 +459,5 @@ void rows_drop_unused(struct import *im)
 			}
 		}
 		key->given = key->by_default = false;
-	}
-}
-
-/* Returns the length of the longest pattern that the key fits; 0 without one. */
-static size_t fits(const struct import_reason *r, const char *path)
-{
-	size_t longest = 0;
-	for (size_t i = 0; i < r->patterns->n; i++) {
-		const char *pattern = r->patterns->child[i]->text, *last = strrchr(path, '.');
-		const size_t len = strlen(pattern);
-		if (len > longest && (fnmatch(pattern, path, 0) == 0 || (last && fnmatch(pattern, last + 1, 0) == 0)))
-			longest = len;
-	}
-	return longest;
-}
-
-static const struct import_reason *reason_of(const struct import *im, const char *path)
-{
-	const struct import_reason *best = NULL;
-	size_t longest = 0;
-	for (size_t i = 0; i < im->table.reasons.n; i++) {
-		const size_t len = fits(&im->table.reasons.at[i], path);
-		if (len > longest) {
-			longest = len;
-			best = &im->table.reasons.at[i];
-		}
-	}
-	return best;
-}
-
-/* Returns whether a row takes keys of this name from any table of the text. */
-static bool is_row(const struct import *im, const char *name)
-{
-	const char *one;
-	for (size_t i = 0; i < im->table.rows.n; i++)
-		for (size_t k = 0; (one = import_row_name(&im->table.rows.at[i], k)); k++)
-			if (strcmp(one, name) == 0)
-				return true;
-	return false;
-}
-
-/* Finds the key of the same name in another table that a row takes. */
-static const struct leaf *taken_of_that_name(const struct import *im, const struct leaf *l)
-{
-	const char *dot = strrchr(l->path, '.'), *name = dot ? dot + 1 : l->path;
-	for (size_t i = 0; is_row(im, name) && i < im->foreign.leaves.n; i++) {
-		const struct leaf *other = &im->foreign.leaves.at[i];
-		const char *last = strrchr(other->path, '.');
-		if (other->verdict == TAKEN && strcmp(last ? last + 1 : other->path, name) == 0)
-			return other;
-	}
-	return NULL;
-}
-
-void rows_judge_rest(struct import *im)
-{
-	for (size_t i = 0; i < im->foreign.leaves.n; i++) {
-		struct leaf *l = &im->foreign.leaves.at[i];
-		const struct leaf *last = foreign_find(&im->foreign, l->path);
-		if (l->verdict == LEFT && last && last != l && strcmp(last->path, l->path) == 0)
-			leaf_judge(l, NO_EFFECT, "given again in line %d", last->node->key_line);
-		const struct import_reason *r = l->verdict == LEFT ? reason_of(im, l->path) : NULL;
-		if (r && !r->modelled && is_off(l->value))
-			leaf_judge(l, NO_EFFECT, "off");
-		else if (r)
-			leaf_judge(l, r->modelled ? NO_EFFECT : NOT_MODELLED, "%s", r->why);
-		if (l->verdict == LEFT && ynode_is_null(l->node))
-			leaf_judge(l, NO_EFFECT, "empty");
-		const struct leaf *same = l->verdict == LEFT ? taken_of_that_name(im, l) : NULL;
-		if (same)
-			leaf_judge(l, strcmp(same->value, l->value) == 0 ? NO_EFFECT : NOT_MODELLED, "%s counts",
-				same->path);
-		if (l->verdict == LEFT)
-			leaf_judge(l, NOT_MODELLED, "not known to stepsim");
 	}
 }

@@ -44,7 +44,7 @@ static enum status read_text(const struct ynode *row, const char *key, const cha
 static enum status check_names(const struct ynode *row, struct error *e)
 {
 	static const char *const known[] = {"key", "to", "values", "with", "default", "when", "given", "times", "over",
-		"plus", "inverse", "is", "only", "form", "first", "until", "multiple", "says"};
+		"plus", "known", "inverse", "is", "only", "form", "first", "until", "multiple", "says"};
 	for (size_t i = 0; i < row->n; i++)
 		if (suggest_find(row->child[i]->key, known, COUNT(known)) == COUNT(known))
 			return ynode_error_key(row->child[i], e, "%s: unknown key of a row%s", row->child[i]->key,
@@ -81,6 +81,7 @@ static enum status read_row(const struct ynode *n, struct import_table *t, struc
 		r.hub = !r.layout && !r.list && !r.shares;
 		r.values = NULL;
 	}
+	r.known = ynode_get(n, "known");
 	r.when = ynode_get(n, "when");
 	r.given = ynode_get(n, "given");
 	r.times = ynode_get(n, "times");

@@ -10,6 +10,7 @@
  *            part of a pipeline, or how many parts there are (step/import/layout.c); list and
  *            list_with_experts: lists of layers, shares: shares of them (step/import/lists.c)
  *   with     a second key, whose value is joined to the first by a blank
+ *   known    all values that the framework takes; another is refused, as there
  *   default  its value where the file has none
  *   when     {key of CONFIG.yaml: value}: the row holds only then; "!value": only otherwise
  *   given    the same of the framework's keys, by import alone
@@ -44,7 +45,7 @@
 struct import_row {
 	const struct ynode *key; /* a text or a list of them */
 	enum key_id to;          /* KEY_COUNT: none, with `is` */
-	const struct ynode *values, *when, *given, *times, *over, *plus;
+	const struct ynode *values, *known, *when, *given, *times, *over, *plus;
 	const char *with, *default_, *is, *until, *form, *says;
 	int64_t multiple;
 	bool inverse, first, hub, layout, list, all_experts, shares, no_import, no_export;

@@ -83,14 +83,16 @@ A name without a near one: the command that lists the names. A part of several: 
 
     $ stepsim predict --model palm-540b
     > stepsim predict --model qwen3-7b
-    > stepsim predict --model llama-3.1-8b
+    > stepsim predict --model llama-3.1-8b 2>&1 | head -1
+    > stepsim predict --model llama3-8b --set model.preset=llama-3.1-8b
     > stepsim predict --model llama3-8b --system h100
     > stepsim predict --model llama3-8b --strategy tensor
     stepsim: --model palm-540b: model.preset: unknown preset "palm-540b" (`stepsim list models` lists them)
     stepsim: --model qwen3-7b: model.preset: unknown preset "qwen3-7b" (nearest: qwen3-4b)
-    stepsim: --model llama-3.1-8b: model.preset: unknown preset "llama-3.1-8b" (nearest: llama3.1-8b, whose page this is)
+    stepsim: --model llama-3.1-8b: taken as the preset llama3.1-8b
+    stepsim: --set model.preset=llama-3.1-8b: unknown preset "llama-3.1-8b" (nearest: llama3.1-8b, which is this model)
     stepsim: --system h100: unknown system 'h100' (nearest: azure-nd-h100-v5, dgx-h100, oci-h100)
-    stepsim: options:11:13: parallel.strategy: unknown value "tensor" (known: ddp, zero1, zero2, fsdp, hsdp, none)
+    stepsim: --strategy tensor: unknown value "tensor" (known: ddp, zero1, zero2, fsdp, hsdp, none)
     [2]
 
 An accuracy limit needs a measurement:

@@ -61,6 +61,7 @@ is in tests/unit/test_import.c.)
     #   13  taken         activation_checkpoint.mode = full: as train.recompute
     #   15  no effect     float8.enable_fsdp_float8_all_gather = true: other keys decide
     #   17  not modelled  plugin.name = mine: not known to stepsim
+    stepsim: titan.toml:17: plugin.name is no key that stepsim knows
     stepsim: titan.toml: a config of torchtitan, of which 7 keys are taken and 1 not modelled (`stepsim import` shows each)
     A step takes 1.46 s (90 % interval: 1.27 s to 1.76 s); 52 % of communication hides behind compute,
       the rest takes 9.1 % of the step; it fits, 119 GiB are free.
@@ -372,7 +373,7 @@ A Hugging Face config.json is of no framework, and is taken as it is.
 The name of a preset's page on the hub is that preset.
 
     $ stepsim predict --model Qwen/Qwen3-0.6B-Base --system dgx-h100 2>&1 | sed -n '1p;4p'
-    stepsim: --model Qwen/Qwen3-0.6B-Base: the preset qwen3-0.6b is taken, whose page this is
+    stepsim: --model Qwen/Qwen3-0.6B-Base: taken as the preset qwen3-0.6b
     qwen3-0.6b (596 M parameters), fsdp on 8 ranks (dp 8), bf16
 
 What --set gives stands in the config that is written, in place of the file's:

@@ -425,7 +425,7 @@ A model that is no preset is named; so is what can be read, where a file is of n
     > stepsim export $ROOT/configs/fsdp-tiny.yaml --to axolotl
     stepsim: own.yaml:1: its model Qwen/Ours-4B is no preset: --model takes its config.json, or a name of `stepsim list models`
     stepsim: verl.yaml:1:1: the keys, the first is "actor_rollout_ref", are of no framework that is known; --from NAME names one (accelerate axolotl deepspeed levanter litgpt llama-factory llm-foundry maxtext megatron nanotron nemo olmo-core torchtitan torchtitan-0.2 torchtune transformers)
-    stepsim: verl.yaml:1:1: no key, the first is "actor_rollout_ref", is a section of CONFIG.yaml, nor are they of a framework that is known (accelerate axolotl deepspeed levanter litgpt llama-factory llm-foundry maxtext megatron nanotron nemo olmo-core torchtitan torchtitan-0.2 torchtune transformers)
+    stepsim: verl.yaml:1:1: no key, the first is "actor_rollout_ref", is a section of CONFIG.yaml, nor are they of a framework that is known; --from NAME names one (accelerate axolotl deepspeed levanter litgpt llama-factory llm-foundry maxtext megatron nanotron nemo olmo-core torchtitan torchtitan-0.2 torchtune transformers)
     stepsim: unknown framework "axolot" (known: accelerate, deepspeed, megatron, nanotron, torchtitan, torchtitan-0.2)
     stepsim: unknown framework "megatrn" (nearest: megatron; known: accelerate, deepspeed, megatron, nanotron, torchtitan, torchtitan-0.2)
     stepsim: Axolotl: its configs are read, but not written

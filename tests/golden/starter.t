@@ -107,7 +107,7 @@ What is wrong:
     stepsim: --gpus 13: hosts of dgx-h100 have 8 GPUs (nearest: 8, 16)
     [2]
     $ stepsim predict --model llama3-8b --strategy fdsp
-    stepsim: options:11:13: parallel.strategy: unknown value "fdsp" (nearest: fsdp; known: ddp, zero1, zero2, fsdp, hsdp, none)
+    stepsim: --strategy fdsp: unknown value "fdsp" (nearest: fsdp; known: ddp, zero1, zero2, fsdp, hsdp, none)
     [2]
     $ stepsim predict --model llama3-8b --tokens many
     stepsim: --tokens many: expected tokens a step, such as 4M or 500k

@@ -208,6 +208,11 @@ static void test_suggest_text(void)
 	CU_ASSERT(strlen(text) == SUGGEST_MAX - 1 && text[SUGGEST_MAX - 2] == ')');
 	CU_ASSERT_TRUE(suggest_same("Flash-Attn", "flash_attn") && suggest_same("_allGather", "all-gather-"));
 	CU_ASSERT_TRUE(!suggest_same("flash", "flash2") && !suggest_same("", "a") && suggest_same("", "-"));
+	/* a letter of a short name, two of a long one; a word of its own is no slip */
+	CU_ASSERT_TRUE(suggest_is_slip("stge", "stage") && !suggest_is_slip("state", "data") &&
+		       !suggest_is_slip("stg", "stage"));
+	CU_ASSERT_TRUE(suggest_is_slip("tensor_model_paralel_sise", "tensor_model_parallel_size") &&
+		       !suggest_is_slip("sequence_len", "seq_len") && !suggest_is_slip("dp", "tp"));
 }
 
 static void test_order_statistics(void)
