@@ -12,6 +12,7 @@
 #include "topology/profile.h"
 
 #define NEAR(a, b) CU_ASSERT_DOUBLE_EQUAL((a) / (b), 1, 1e-12)
+#define KERNEL_S 1.5e-6 /* starts and drains */
 
 static struct program program;
 static struct profile *profile;

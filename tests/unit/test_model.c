@@ -1,6 +1,5 @@
 /* The parameter table against published counts, and against sums written down by hand. */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
@@ -8,48 +7,7 @@
 #include "base/yaml.h"
 #include "step/config/config.h"
 #include "tests/unit/harness.h"
-
-static struct model loaded(const char *text)
-{
-	struct config c;
-	struct error e = {0};
-	CU_ASSERT_EQUAL(config_parse(text, strlen(text), "test.yaml", NULL, 0, &c, &e), ST_OK);
-	if (e.status)
-		printf("\n%s\n", e.text);
-	return c.model;
-}
-
-static struct model preset(const char *name, int64_t seq_len)
-{
-	char text[128];
-	if (seq_len)
-		snprintf(text, sizeof text, "model: {preset: %s, seq_len: %lld}", name, (long long)seq_len);
-	else
-		snprintf(text, sizeof text, "model: {preset: %s}", name);
-	return loaded(text);
-}
-
-static bool same_param(const struct param *a, const struct param *b)
-{
-	return a->kind == b->kind && a->layer == b->layer && a->rows == b->rows && a->cols == b->cols &&
-	       a->copies == b->copies && a->split == b->split;
-}
-
-/* Counts one by one, and checks that the list of all is the same. */
-static uint64_t sum_of_table(const struct model *m, int64_t tensor, bool local)
-{
-	uint64_t sum = 0;
-	struct param *all = calloc((size_t)model_param_count(m), sizeof *all);
-	CU_ASSERT_PTR_NOT_NULL_FATAL(all);
-	model_params(m, tensor, all);
-	for (int64_t i = 0; i < model_param_count(m); i++) {
-		struct param p = model_param(m, i, tensor);
-		sum += local ? param_local_elements(&p, tensor) : param_elements(&p);
-		CU_ASSERT_TRUE(same_param(&p, &all[i]));
-	}
-	free(all);
-	return sum;
-}
+#include "tests/unit/model_case.h"
 
 /* Every file of the catalogue: exact where an exact count is published, or within 0.5 % where the file says what it
  * leaves out (Gemma 3: 4 %, its vision tower); within 2 % where the source rounds (GPT-3's table: its "350M" is 356
@@ -125,143 +83,6 @@ static void test_mpt_by_length(void)
 		struct model m = preset(rows[i].name, rows[i].seq_len);
 		CU_ASSERT_DOUBLE_EQUAL((double)model_parameters(&m) / 1e9, rows[i].billions, 0.5e-8);
 	}
-}
-
-static void check_order(const struct model *m, const char *const *kinds, const int64_t *layers, size_t n)
-{
-	CU_ASSERT_EQUAL_FATAL(model_param_count(m), (int64_t)n);
-	for (size_t i = 0; i < n; i++) {
-		struct param p = model_param(m, (int64_t)i, 1);
-		CU_ASSERT_STRING_EQUAL(param_kind_name(p.kind), kinds[i]);
-		CU_ASSERT_EQUAL(p.layer, layers[i]);
-	}
-}
-
-static void test_order_of_gpt(void)
-{
-	static const char *const kinds[] = {"token_embedding", "position_embedding", "norm1.weight", "norm1.bias",
-		"qkv.weight", "qkv.bias", "proj.weight", "proj.bias", "norm2.weight", "norm2.bias", "fc1.weight",
-		"fc1.bias", "fc2.weight", "fc2.bias", "norm1.weight", "norm1.bias", "qkv.weight", "qkv.bias",
-		"proj.weight", "proj.bias", "norm2.weight", "norm2.bias", "fc1.weight", "fc1.bias", "fc2.weight",
-		"fc2.bias", "final_norm.weight", "final_norm.bias", "head.weight"};
-	static const int64_t layers[] = {-1, -1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,
-		-1, -1, -1};
-	struct model m = loaded(
-		"model: {layers: 2, hidden: 8, heads: 2, vocab: 11, seq_len: 5, tied_embeddings: false}");
-	check_order(&m, kinds, layers, COUNT(kinds));
-	/* by hand: 2 x 11 x 8 tables, 5 x 8 positions, per layer 4 x 8 norms + 24 x 8 + 24 + 8 x 8 + 8 + 32 x 8 + 32 +
-	 * 8 x 32 + 8, final norm 16 */
-	CU_ASSERT_EQUAL(model_parameters(&m), 2 * 88 + 40 + 2 * (32 + 192 + 24 + 64 + 8 + 256 + 32 + 256 + 8) + 16);
-}
-
-static void test_order_of_bert(void)
-{
-	static const char *const kinds[] = {"token_embedding", "position_embedding", "type_embedding",
-		"embedding_norm.weight", "embedding_norm.bias", "qkv.weight", "qkv.bias", "proj.weight", "proj.bias",
-		"norm1.weight", "norm1.bias", "fc1.weight", "fc1.bias", "fc2.weight", "fc2.bias", "norm2.weight",
-		"norm2.bias", "pooler.weight", "pooler.bias", "head.dense.weight", "head.dense.bias",
-		"head.norm.weight", "head.norm.bias", "head.bias"};
-	static const int64_t layers[] = {-1, -1, -1, -1, -1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, -1, -1, -1, -1, -1, -1,
-		-1};
-	struct model m = loaded("model: {preset: bert-base, layers: 1}");
-	check_order(&m, kinds, layers, COUNT(kinds));
-}
-
-/* A picture of 4 x 4 patches and a class token, as the table of transformers' ViTForImageClassification has it. */
-static void test_vit(void)
-{
-	static const char *const kinds[] = {"class_token", "patch_embedding.weight", "patch_embedding.bias",
-		"position_embedding", "norm1.weight", "norm1.bias", "qkv.weight", "qkv.bias", "proj.weight",
-		"proj.bias", "norm2.weight", "norm2.bias", "fc1.weight", "fc1.bias", "fc2.weight", "fc2.bias",
-		"final_norm.weight", "final_norm.bias", "classes.weight", "classes.bias"};
-	static const int64_t layers[] = {-1, -1, -1, -1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, -1, -1, -1, -1};
-	struct model m = loaded("model: {layers: 1, hidden: 8, heads: 2, input: patches, image_size: 32, patch_size: "
-				"8, class_token: true, classes: 10, lm_head: false, causal: false}");
-	check_order(&m, kinds, layers, COUNT(kinds));
-	const double block = 32 + 192 + 24 + 64 + 8 + 256 + 32 + 256 + 8, patch = 8 * (3 * 64 + 1), head = 10 * 9;
-	CU_ASSERT_EQUAL(m.seq_len, 17);
-	CU_ASSERT_DOUBLE_EQUAL((double)model_parameters(&m), 8 + patch + 17 * 8 + block + 16 + head, 0);
-	/* Patches multiply 16 rows, the class head one, the rest all 17; attention 12 h s a token. */
-	CU_ASSERT_DOUBLE_EQUAL(model_flop_per_token(&m) * 17,
-		6 * (8 + patch * 16 + 17 * 8 * 17 + (block + 16) * 17 + head) + 12.0 * 8 * 17 * 17, 1e-6);
-}
-
-/* A further block has a product of 2 hidden columns and three norms beside a block like the last; the head works once
- * more. DeepSeek-V3: 671 B, and 685 B on Hugging Face's hub with a copy of table and head beside its further block
- * (https://huggingface.co/deepseek-ai/DeepSeek-V3). */
-static void test_further_tokens(void)
-{
-	static const char text[] =
-		"model: {layers: 2, hidden: 8, heads: 2, vocab: 11, seq_len: 5, tied_embeddings: false, "
-		"norm: rmsnorm, bias: false, position: rope, mtp_layers: %d}";
-	char one[256], none[256];
-	snprintf(one, sizeof one, text, 1);
-	snprintf(none, sizeof none, text, 0);
-	struct model m = loaded(one), without = loaded(none);
-	const double block = 16 + 192 + 64 + 256 + 256, further = block + 2 * 64 + 24;
-	CU_ASSERT_EQUAL(model_blocks(&m), 3);
-	CU_ASSERT_DOUBLE_EQUAL((double)model_parameters(&m) - (double)model_parameters(&without), further, 0);
-	CU_ASSERT_EQUAL(model_param_count(&m) - model_param_count(&without), 6 + 5);
-	CU_ASSERT_EQUAL(sum_of_table(&m, 1, false), model_parameters(&m));
-	CU_ASSERT_DOUBLE_EQUAL(model_flop_per_token(&m) - model_flop_per_token(&without),
-		6 * (further + 88) + 12.0 * 8 * 5, 1e-6);
-	m = preset("deepseek-v3", 0);
-	CU_ASSERT_DOUBLE_EQUAL((double)model_parameters(&m) / 671e9, 1, 0.001);
-	m.mtp_layers = 1;
-	CU_ASSERT_DOUBLE_EQUAL((double)(model_parameters(&m) + 2 * 129280 * 7168) / 685e9, 1, 0.001);
-}
-
-/* A block of DiT has no weights of norms; what conditions sees a picture once, all else its 4 patches. */
-static void test_dit(void)
-{
-	static const char *const kinds[] = {"patch_embedding.weight", "patch_embedding.bias", "timestep.fc1.weight",
-		"timestep.fc1.bias", "timestep.fc2.weight", "timestep.fc2.bias", "condition.weight",
-		"position_embedding", "qkv.weight", "qkv.bias", "proj.weight", "proj.bias", "fc1.weight", "fc1.bias",
-		"fc2.weight", "fc2.bias", "adapt.weight", "adapt.bias", "final_adapt.weight", "final_adapt.bias",
-		"output.weight", "output.bias"};
-	static const int64_t layers[] = {-1, -1, -1, -1, -1, -1, -1, -1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, -1, -1, -1, -1};
-	struct model m = loaded("model: {layers: 1, hidden: 8, heads: 2, input: patches, image_size: 4, patch_size: 2, "
-				"channels: 3, adaptive_norm: true, timestep_features: 16, condition_classes: 5, "
-				"output_channels: 6, lm_head: false, causal: false, position: sincos}");
-	check_order(&m, kinds, layers, COUNT(kinds));
-	const double patch = 8 * (3 * 4 + 1), block = 192 + 24 + 64 + 8 + 256 + 32 + 256 + 8, output = 24 * 9;
-	const double once = 8 * 17 + 8 * 9 + 5 * 8 + 48 * 9 + 16 * 9; /* of a picture */
-	CU_ASSERT_DOUBLE_EQUAL((double)model_parameters(&m), patch + block + output + once + 4 * 8, 0);
-	CU_ASSERT_DOUBLE_EQUAL((double)model_trained_parameters(&m), patch + block + output + once, 0);
-	CU_ASSERT_EQUAL(model_targets(&m), 4);
-	CU_ASSERT_DOUBLE_EQUAL(model_flop_per_token(&m) * 4,
-		6 * (4 * (patch + block + output) + once) + 4 * (4 * 8 * 4) + 12.0 * 8 * 4 * 4, 1e-6);
-}
-
-/* BERT's vocabulary head sees the masked rows alone, 3 of 5, and so does the table that it shares. */
-static void test_predictions(void)
-{
-	struct model m = loaded("model: {layers: 1, hidden: 8, heads: 2, vocab: 11, seq_len: 5, predictions: 3, "
-				"head_transform: true, head_bias: true, classes: 2, pooler: true}");
-	const double block = 32 + 192 + 24 + 64 + 8 + 256 + 32 + 256 + 8, head = 88 + 64 + 8 + 16 + 11;
-	CU_ASSERT_EQUAL(model_targets(&m), 3);
-	CU_ASSERT_DOUBLE_EQUAL((double)model_parameters(&m), 40 + block + 16 + head + (64 + 8) + 18, 0);
-	CU_ASSERT_DOUBLE_EQUAL(model_flop_per_token(&m) * 5,
-		6 * ((40 + block + 16) * 5 + head * 3 + 72 + 18) + 12.0 * 8 * 5 * 5, 1e-6);
-}
-
-static void test_order_of_llama(void)
-{
-	static const char *const kinds[] = {"token_embedding", "norm1.weight", "qkv.weight", "proj.weight",
-		"norm2.weight", "fc1.weight", "fc2.weight", "final_norm.weight", "head.weight"};
-	static const int64_t layers[] = {-1, 0, 0, 0, 0, 0, 0, -1, -1};
-	struct model m = loaded("model: {preset: llama3-8b, layers: 1}");
-	check_order(&m, kinds, layers, COUNT(kinds));
-	struct param qkv = model_param(&m, 2, 1), fc1 = model_param(&m, 5, 1), fc2 = model_param(&m, 6, 1);
-	CU_ASSERT_EQUAL(qkv.rows, (32 + 2 * 8) * 128);
-	CU_ASSERT_EQUAL(qkv.cols, 4096);
-	CU_ASSERT_EQUAL(qkv.split, TP_QKV);
-	CU_ASSERT_EQUAL(fc1.rows, 2 * 14336);
-	CU_ASSERT_EQUAL(fc1.split, TP_HALVES);
-	CU_ASSERT_EQUAL(fc2.rows, 4096);
-	CU_ASSERT_EQUAL(fc2.cols, 14336);
-	CU_ASSERT_EQUAL(fc2.split, TP_COLS);
-	CU_ASSERT_EQUAL(model_param(&m, 1, 1).split, TP_REPLICATED);
 }
 
 /* Biases and norms by their switches: bias off leaves norm weights; RMSNorm never has a bias; Qwen2 keeps the one of Q,
@@ -476,43 +297,9 @@ static void test_flop(void)
 	CU_ASSERT_DOUBLE_EQUAL(model_flop_per_token(&m) / (6.0 * n + 12.0 * 96 * 12288 * 2048), 1.0, 1e-14);
 }
 
-static void check_repeats(const struct model *m, int64_t leading, int64_t period, int64_t repeats, int64_t rest)
-{
-	const struct layer_order o = model_layer_order(m);
-	CU_ASSERT(o.leading == leading && o.period == period && o.repeats == repeats && o.rest == rest);
-}
-
-static void test_layer_order(void)
-{
-	struct model m = {.layers = 12, .seq_len = 4096, .position = POS_ROPE, .causal = true, .sliding_window = 4096};
-	check_repeats(&m, 0, 1, 12, 0);
-	m.sliding_window = 512;
-	m.global_attention_every = 6; /* Gemma 3: five windows, one layer that sees all */
-	m.layers = 62;
-	check_repeats(&m, 0, 6, 10, 2);
-	m.layers = 11; /* no two whole times */
-	check_repeats(&m, 0, 0, 0, 0);
-	m.layers = 48; /* Llama 4 Maverick: experts in every 2nd layer, one of four sees all and has no rope */
-	m.global_attention_every = m.no_rope_every = 4;
-	m.experts = 128;
-	m.moe_layer_freq = 2;
-	check_repeats(&m, 0, 4, 12, 0);
-	m = (struct model){.layers = 61,
-		.seq_len = 4096,
-		.sliding_window = 4096,
-		.experts = 256,
-		.first_dense_layers = 3};
-	check_repeats(&m, 3, 1, 58, 0); /* DeepSeek-V3 */
-	m.mtp_layers = 1;
-	check_repeats(&m, 3, 1, 58, 0);
-}
-
 UNIT_MAIN("model", {"published counts", test_published_counts}, {"MPT by length", test_mpt_by_length},
-	{"order of a GPT", test_order_of_gpt}, {"order of a BERT", test_order_of_bert},
-	{"patches and classes", test_vit}, {"diffusion", test_dit}, {"further tokens", test_further_tokens},
-	{"rows that a head sees", test_predictions}, {"order of a Llama", test_order_of_llama},
 	{"bias switches", test_bias_switches}, {"matrices", test_matrices}, {"adapters", test_adapters},
 	{"adapters of others", test_adapters_of_others}, {"adapters of experts", test_adapters_of_experts},
 	{"experts", test_experts}, {"capacity", test_capacity}, {"tensor-parallel parts", test_tensor_parts},
 	{"shared heads of keys", test_shared_kv_heads}, {"padded vocabulary", test_padded_vocabulary},
-	{"FLOP a token", test_flop}, {"the order of layers", test_layer_order})
+	{"FLOP a token", test_flop})

@@ -1,46 +1,14 @@
 /* Experts in the step program: the ranks that share them and those that sum them, what they multiply and send, where
  * their parameters lie; closed forms worked out here. */
-#include "base/array.h"
-#include "tests/unit/harness.h"
-
-#include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "step/layout.h"
 #include "step/program.h"
+#include "tests/unit/experts_case.h"
+#include "tests/unit/harness.h"
 
-#define L 3
-#define H 64
 #define F 48
-#define E 8
-#define K 2
-
-static struct program *program_of(const char *more, int64_t ranks)
-{
-	static const char base[] =
-		"model: {layers: 3, hidden: 64, heads: 8, kv_heads: 4, vocab: 96, seq_len: 64, position: rope, mlp: "
-		"swiglu, norm: rmsnorm, bias: false, tied_embeddings: false, experts: 8, moe_ffn_hidden: 48}\n"
-		"train: {global_batch: 16, micro_batch: 2, dtype: fp32, param_dtype: fp32, grad_dtype: fp32, "
-		"reduce_dtype: fp32}\n";
-	static struct config c;
-	struct error e = {0};
-	struct program *p = NULL;
-	const char *sets[16];
-	size_t n = 0;
-	char copy[512];
-	snprintf(copy, sizeof copy, "%s", more);
-	for (char *at = strtok(copy, " "); at && n < 16; at = strtok(NULL, " "))
-		sets[n++] = at;
-	if (config_parse(base, strlen(base), "experts.yaml", sets, n, &c, &e))
-		fprintf(stderr, "%s: %s\n", more, e.text);
-	c.node_ranks = 4;
-	if (e.status || config_resolve(&c, ranks, &e) || program_build(&c, &p, &e) || program_check(p, &e)) {
-		fprintf(stderr, "%s: %s\n", more, e.text);
-		CU_FAIL_FATAL("the program");
-	}
-	return p;
-}
 
 /* ---- groups ---- */
 
@@ -386,121 +354,6 @@ static void test_overlap(void)
 	}
 }
 
-static const struct op *find_op(const struct role *r, enum op_kind kind, const char *what, enum phase phase)
-{
-	for (size_t i = 0; i < r->ops.n; i++)
-		if (r->ops.at[i].kind == kind && strcmp(r->ops.at[i].what, what) == 0 && r->ops.at[i].phase == phase)
-			return &r->ops.at[i];
-	return NULL;
-}
-
-/* 8 ranks on two hosts of 4, 2 of 8 experts a row: a host has none of a row's experts with probability 4/8 x 3/7 =
- * 3/14, so they lie on 2 x 11/14 hosts. In one of 4 groups they lie on one host; of two groups of experts, each is a
- * host. 128 rows of a rank, 64 columns. */
-static void test_dispatch(void)
-{
-	static const struct {
-		const char *more;
-		double hosts;
-	} cases[] = {{"", 2 * 11.0 / 14}, {" model.expert_groups=4", 1}, {" model.expert_groups=2", 1},
-		{" model.expert_groups=4 model.groups_per_token=2", 2 * 11.0 / 14}};
-	for (size_t i = 0; i < COUNT(cases); i++) {
-		char text[256];
-		snprintf(text, sizeof text, "parallel.expert=8 parallel.expert_dispatch=once_a_host%s", cases[i].more);
-		struct program *p = program_of(text, 8);
-		const struct op *op = find_op(&p->roles[0], OP_COLLECTIVE, "dispatch", PHASE_FORWARD);
-		CU_ASSERT_PTR_NOT_NULL_FATAL(op);
-		CU_ASSERT_EQUAL(op->collective.crossing, llround(cases[i].hosts * 128 * H));
-		CU_ASSERT_EQUAL(op->collective.once, 2 * 128 * H); /* an expert a rank: none is sent twice */
-		program_destroy(p);
-	}
-	struct program *p = program_of("parallel.expert=4 parallel.expert_dispatch=once_a_host", 8); /* inside a host */
-	const struct op *op = find_op(&p->roles[0], OP_COLLECTIVE, "dispatch", PHASE_FORWARD);
-	CU_ASSERT_EQUAL(op->collective.crossing, 0);
-	CU_ASSERT_EQUAL(op->collective.once, llround(4 * (1 - 6.0 / 8 * 5 / 7) * 128 * H)); /* two experts a rank */
-	CU_ASSERT_PTR_NULL(find_op(&p->roles[0], OP_SWAP, "by expert", PHASE_FORWARD));
-	program_destroy(p);
-	p = program_of("parallel.expert=4", 8);
-	CU_ASSERT_EQUAL(find_op(&p->roles[0], OP_COLLECTIVE, "dispatch", PHASE_FORWARD)->collective.once, 0);
-	CU_ASSERT_PTR_NOT_NULL(find_op(&p->roles[0], OP_SWAP, "by expert", PHASE_FORWARD));
-	program_destroy(p);
-}
-
-/* Tokens, and the gradients of results, go to experts in fp8 with 4 bytes for each 128; what comes back has the format
- * of activations. Products in fp8 read what came; others a wide copy. */
-static void test_narrow_dispatch(void)
-{
-	static const struct {
-		const char *what;
-		enum phase phase;
-		enum dtype dtype;
-	} exchanges[] = {{"dispatch", PHASE_FORWARD, DT_FP8}, {"combine", PHASE_FORWARD, DT_BF16},
-		{"combine grad", PHASE_BACKWARD, DT_FP8}, {"dispatch grad", PHASE_BACKWARD, DT_BF16}};
-	static const char *const formats[] = {"bf16", "fp8"};
-	for (size_t f = 0; f < COUNT(formats); f++) {
-		char text[256];
-		int64_t narrow = 0, wide = 0;
-		snprintf(text, sizeof text, "train.dtype=%s parallel.expert=4 parallel.dispatch_dtype=fp8", formats[f]);
-		struct program *p = program_of(text, 8);
-		const struct role *r = &p->roles[0];
-		for (size_t i = 0; i < COUNT(exchanges); i++) {
-			const struct op *op = find_op(r, OP_COLLECTIVE, exchanges[i].what, exchanges[i].phase);
-			CU_ASSERT_PTR_NOT_NULL_FATAL(op);
-			const int64_t slots = 128 * K * H; /* factor 0: as many as choices */
-			CU_ASSERT_EQUAL(op->dtype, exchanges[i].dtype);
-			CU_ASSERT_EQUAL(op->collective.elements,
-				exchanges[i].dtype == DT_FP8 ? slots + slots / 128 * 4 : slots);
-		}
-		for (size_t i = 0; i < r->ops.n; i++) {
-			const struct op *op = &r->ops.at[i];
-			narrow += op->kind == OP_CAST && op->out_dtype == DT_FP8 &&
-			          strcmp(op->what, "narrow copy") != 0;
-			wide += op->kind == OP_CAST && op->dtype == DT_FP8;
-		}
-		CU_ASSERT_EQUAL(narrow, 2 * L);
-		CU_ASSERT_EQUAL(wide, f == 0 ? 2 * L : 0);
-		program_destroy(p);
-	}
-}
-
-/* A number for each expert of each layer is summed up over all ranks once a step. */
-static void test_router_bias(void)
-{
-	struct program *p = program_of("model.router_bias=true parallel.expert=4", 8);
-	const struct op *op = find_op(&p->roles[0], OP_COLLECTIVE, "router bias", PHASE_OPTIMIZER);
-	CU_ASSERT_PTR_NOT_NULL_FATAL(op);
-	CU_ASSERT_EQUAL(op->collective.elements, L * E);
-	CU_ASSERT_EQUAL(op->dtype, DT_FP32);
-	CU_ASSERT_PTR_NOT_NULL(find_op(&p->roles[0], OP_ADD, "router bias", PHASE_OPTIMIZER));
-	program_destroy(p);
-	p = program_of("parallel.expert=4", 8);
-	CU_ASSERT_PTR_NULL(find_op(&p->roles[0], OP_COLLECTIVE, "router bias", PHASE_OPTIMIZER));
-	program_destroy(p);
-}
-
-/* Returns how many gathers of weights the host thread has issued when it comes to the first expert. */
-static int issued_before_experts(const char *more)
-{
-	struct program *p = program_of(more, 4);
-	const struct role *r = &p->roles[0];
-	int gathers = 0;
-	for (size_t i = 0; i < r->ops.n && r->ops.at[i].kind != OP_GROUPED_GEMM; i++)
-		gathers += r->ops.at[i].kind == OP_COLLECTIVE && r->ops.at[i].coll == COLL_ALL_GATHER;
-	program_destroy(p);
-	return gathers;
-}
-
-/* A host thread that waits for experts asks for no weights ahead. */
-static void test_loop_gathers(void)
-{
-	const int ahead = issued_before_experts("parallel.strategy=fsdp parallel.prefetch=1"),
-		  loop = issued_before_experts("parallel.strategy=fsdp parallel.prefetch=1 train.expert_loop=true");
-	CU_ASSERT_TRUE(loop > 0 && ahead > loop);
-	CU_ASSERT_EQUAL(loop, issued_before_experts("parallel.strategy=fsdp parallel.prefetch=0"));
-}
-
-UNIT_MAIN("program of experts", {"weights gathered beside a loop", test_loop_gathers},
-	{"rows once a host", test_dispatch}, {"tokens in fp8", test_narrow_dispatch}, {"router bias", test_router_bias},
-	{"groups", test_groups}, {"work", test_work}, {"parameters", test_parameters}, {"hsdp", test_hybrid},
-	{"memory", test_memory}, {"experts that FSDP leaves whole", test_whole_experts},
+UNIT_MAIN("program of experts", {"groups", test_groups}, {"work", test_work}, {"parameters", test_parameters},
+	{"hsdp", test_hybrid}, {"memory", test_memory}, {"experts that FSDP leaves whole", test_whole_experts},
 	{"recomputed", test_recomputed}, {"overlapped exchanges", test_overlap})
