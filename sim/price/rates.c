@@ -46,7 +46,8 @@ static void set_products(const struct device_spec *d, const struct parameters *x
 
 static double copy_Bps(const struct machine *m, const char *measured)
 {
-	const double rate = value_of(m, measured, m->device.pcie_Bps);
+	const struct device_spec *d = &m->device;
+	const double rate = value_of(m, measured, d->c2c_Bps > 0 ? d->c2c_Bps : d->pcie_Bps);
 	return rate > 0 ? rate : m->parameters->cost.usual_pcie_Bps;
 }
 

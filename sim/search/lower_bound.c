@@ -192,6 +192,8 @@ static void short_config(const struct config *c, int64_t repeats, struct config 
 	out->model.first_dense_layers = 0;
 	out->model.mtp_layers = 0; /* they count as nothing */
 	out->train.recompute_layers = c->train.recompute == REC_NONE ? 0 : layers;
+	if (c->train.offload_layers < c->model.layers && c->train.offload == OFF_ACTIVATIONS)
+		out->train.offload = OFF_NONE; /* times without copies; the memory of those that stay: bounds */
 	out->micro_batches = 1;
 	/* by strategy, replicas and micro-batches */
 	out->stack.gradient_passes = out->stack.expert_passes = out->stack.gradient_calls = 0;
@@ -430,6 +432,8 @@ enum status lower_bound_of(struct evaluator *v, const struct config *c, struct p
 		own.host_s = fmin(own.host_s, plain->host_s);
 		own.kept_B = plain->kept_B + small * fmin(0, own.kept_B - plain->kept_B);
 	}
+	if (c->train.offload == OFF_ACTIVATIONS && c->train.offload_layers < layers)
+		own.kept_B *= (double)(layers - c->train.offload_layers) / (double)layers;
 	if (p->order[DIM_COUNT - 1] == DIM_PP || p->pipeline == 1) {
 		const struct comm_bound *known = find_comm(v, e);
 		if (!known)

@@ -187,12 +187,13 @@ void build_adafactor(struct builder *b);
 
 /* ---- offload.c: copies to and from the host's memory; nothing happens without train.offload ---- */
 
-/* Makes a block's forward pass wait until the block two before it is copied out. NULL: there is none. */
-void offload_room(struct builder *b, const struct acts *two_before);
+/* Makes a layer's forward pass, or what follows the last one, wait until the block whose time to be copied out has
+ * ended is. */
+void offload_room(struct builder *b, int64_t layer);
 /* Copies a block's activations out, after its forward pass. */
 void offload_acts(struct builder *b, struct acts *a);
-/* Copies them back, before the backward pass of the block after it. */
-void offload_fetch(struct builder *b, struct acts *a);
+/* Copies a block's back whose time to come begins with this layer's backward pass. */
+void offload_fetch(struct builder *b, int64_t layer);
 bool offloads_states(const struct builder *b);
 /* Copies the reduced part of a bucket's gradients out. */
 void offload_gradient(struct builder *b, int32_t bucket, struct view from);

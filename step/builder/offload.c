@@ -4,7 +4,8 @@
  *                     come back during the backward pass of the block after it. The last block's stay, as they are
  *                     needed at once. A block begins when the block two before it is copied out (Transformer Engine's
  *                     double buffering, cpu_offload.py). Of a recomputed block only the input is copied (DeepSpeed's
- *                     cpu_checkpointing).
+ *                     cpu_checkpointing). Where the first k of L blocks are, each has L / k blocks' time to go and to
+ *                     come back (layer_window_map there).
  *   optimizer         ZeRO-Offload (Ren et al. 2021, arXiv:2101.06840, section 4): each bucket's gradient is copied out
  *                     when it is reduced. The host then updates its copy of the weights, which are copied back: the
  *                     copy of one bucket overlaps with the update of the next. Gradients that are cut with each
@@ -60,10 +61,28 @@ static int32_t like(struct builder *b, int32_t id, enum component comp)
 
 static bool offloads_activations(const struct builder *b) { return b->c->train.offload == OFF_ACTIVATIONS && !b->st; }
 
-void offload_room(struct builder *b, const struct acts *two_before)
+static bool goes_out(const struct builder *b, int64_t layer)
 {
-	if (offloads_activations(b) && two_before)
-		build_after(b, LANE_COMPUTE, two_before->out_at);
+	return offloads_activations(b) && layer < b->c->train.offload_layers &&
+	       layer < b->part.first + b->part.layers - 1;
+}
+
+/* Returns the block whose copy ends before this layer's forward pass begins, or NONE. Of k of L blocks, block i has the
+ * blocks up to (i + 1) L / k; of all, the one behind it. */
+static int64_t due(const struct builder *b, int64_t layer)
+{
+	if (!offloads_activations(b))
+		return NONE;
+	const int64_t window = b->part.layers / b->c->train.offload_layers,
+		      i = window == 1 ? layer - 2 : layer / window - 1;
+	return i >= 0 && (window == 1 || layer % window == 0) && goes_out(b, i) ? i : NONE;
+}
+
+void offload_room(struct builder *b, int64_t layer)
+{
+	const int64_t i = due(b, layer);
+	if (i != NONE)
+		build_after(b, LANE_COMPUTE, acts_of(b, i)->out_at);
 }
 
 /* True where a recomputed block keeps the result in this place: its input, and what it saves by name. */
@@ -90,7 +109,7 @@ void offload_acts(struct builder *b, struct acts *a)
 		a->away[i] = NONE;
 	for (size_t i = 0; i < KEPT && offloads_activations(b); i++) {
 		ids[i] = recomputes && !is_saved(b, i) ? NONE : *kept_at(a, i);
-		if (ids[i] == NONE || b->layer == b->part.first + b->part.layers - 1 || seen_before(ids, i))
+		if (ids[i] == NONE || !goes_out(b, b->layer) || seen_before(ids, i))
 			continue;
 		a->away[i] = like(b, ids[i], COMP_HOST);
 		if (a->away[i] == NONE)
@@ -100,11 +119,11 @@ void offload_acts(struct builder *b, struct acts *a)
 	}
 }
 
-void offload_fetch(struct builder *b, struct acts *a)
+static void fetch(struct builder *b, struct acts *a)
 {
 	int32_t ids[KEPT];
-	build_after(b, LANE_COPY, offloads_activations(b) ? build_last(b, LANE_COMPUTE) : NONE);
-	for (size_t i = 0; i < KEPT && offloads_activations(b); i++) {
+	build_after(b, LANE_COPY, build_last(b, LANE_COMPUTE));
+	for (size_t i = 0; i < KEPT; i++) {
 		ids[i] = *kept_at(a, i);
 		for (size_t k = 0; k < i; k++)
 			if (ids[k] == ids[i] && a->away[k] != NONE)
@@ -115,6 +134,16 @@ void offload_fetch(struct builder *b, struct acts *a)
 		copy(b, view_of(a->away[i]), view_of(back), buffer_of(b, ids[i]).bytes, false, "activations", NONE);
 		*kept_at(a, i) = back;
 	}
+}
+
+void offload_fetch(struct builder *b, int64_t layer)
+{
+	const int64_t i = due(b, layer + 1), here = b->layer;
+	if (i == NONE)
+		return;
+	b->layer = (int32_t)i;
+	fetch(b, acts_of(b, i));
+	b->layer = (int32_t)here;
 }
 
 /* ---- the optimizer's state, gradients and weights ---- */

@@ -251,13 +251,14 @@ static void forward(struct builder *b, const struct action *a)
 		build_gather_next(b, l);
 		b->layer = (int32_t)l;
 		memset(acts, 0xff, sizeof *acts); /* NONE */
-		offload_room(b, l >= b->part.first + 2 ? acts_of(b, l - 2) : NULL);
+		offload_room(b, l);
 		x = block_forward(b, x, acts);
 		offload_acts(b, acts);
 		b->layer = NONE;
 		gather_use_end(b);
 	}
 	b->now->kept_message = NONE;
+	offload_room(b, b->part.first + b->part.layers);
 	if (b->part.head) {
 		build_gather_next(b, NONE);
 		head_forward(b, x);
@@ -289,10 +290,7 @@ static void backward(struct builder *b, const struct action *a)
 	int32_t dx = b->part.head ? ends_backward(b) : arrival_of(b, ACTION_BACKWARD, a->chunk, a->micro)->buffer;
 	for (int64_t l = b->part.first + b->part.layers - 1; l >= b->part.first && !b->st; l--) {
 		struct acts *acts = acts_of(b, l);
-		if (l > b->part.first) {
-			b->layer = (int32_t)l - 1;
-			offload_fetch(b, acts_of(b, l - 1));
-		}
+		offload_fetch(b, l);
 		gather_use_begin(b);
 		b->layer = (int32_t)l;
 		block_backward(b, acts, &dx);

@@ -159,6 +159,17 @@ static enum status check_recompute(const struct config *c, struct error *e)
 	return check_modules(c, e);
 }
 
+static enum status check_offload_layers(const struct config *c, struct error *e)
+{
+	const struct train *t = &c->train;
+	if (t->offload != OFF_ACTIVATIONS && t->offload_layers > 0)
+		return config_error_key(c, KEY_train_offload_layers, e, "not used unless offload is activations");
+	if (t->offload_layers > c->model.layers)
+		return config_error(c, KEY_train_offload_layers, e, "%" PRId64 " are more than the %" PRId64 " layers",
+			t->offload_layers, c->model.layers);
+	return ST_OK;
+}
+
 static enum status check_batch(const struct config *c, struct error *e)
 {
 	return c->train.tokens_per_step > 0 && c->train.batch_per_gpu > 0
@@ -456,9 +467,9 @@ enum status config_check(const struct config *c, struct error *e)
 {
 	enum status st;
 	if ((st = check_keys(c, e)) || (st = config_check_model(c, e)) || (st = check_dtypes(c, e)) ||
-		(st = check_recompute(c, e)) || (st = check_context(c, e)) || (st = check_batch(c, e)) ||
-		(st = check_sizes(c, e)) || (st = check_collectives(c, e)) || (st = check_tensor(c, e)) ||
-		(st = check_pipeline(c, e)) || (st = check_failures(c, e)))
+		(st = check_recompute(c, e)) || (st = check_offload_layers(c, e)) || (st = check_context(c, e)) ||
+		(st = check_batch(c, e)) || (st = check_sizes(c, e)) || (st = check_collectives(c, e)) ||
+		(st = check_tensor(c, e)) || (st = check_pipeline(c, e)) || (st = check_failures(c, e)))
 		return st;
 	return ST_OK;
 }

@@ -107,6 +107,7 @@ struct train {
 	enum dtype lora_base;     /* in which the blocks' frozen matrices lie (QLoRA); DT_COUNT: as
 	                             param_dtype */
 	enum offload offload;
+	int64_t offload_layers; /* the first ones, with OFF_ACTIVATIONS; AUTO: all */
 	bool fused, cuda_graph;
 	int fused_kernels;                /* AUTO: none; where fused holds nothing reads it */
 	bool fused_optimizer;             /* the update is one kernel; follows fused unless set */

@@ -323,6 +323,10 @@ static void resolve_autos(struct config *c)
 		c->train.recompute_layers = 0;
 	else if (c->train.recompute_layers == AUTO)
 		c->train.recompute_layers = c->model.layers;
+	if (c->train.offload != OFF_ACTIVATIONS)
+		c->train.offload_layers = 0;
+	else if (c->train.offload_layers == AUTO)
+		c->train.offload_layers = c->model.layers;
 	resolve_bucket(c);
 	c->stack.fp8_recipe = c->train.fp8_recipe;
 	c->stack.attention8 = c->train.attention_dtype == DT_FP8;

@@ -27,8 +27,8 @@ Offloading: what crosses to the host and back, what it leaves on the device, and
       optimizer                   1.24 ms        0.1 %
       weights                     479 MiB
       optimizer state             957 MiB
-      activations                4.54 GiB
-      total                      11.3 GiB               fits in 79.6 GiB
+      activations                4.41 GiB
+      total                      11.1 GiB               fits in 79.6 GiB
 
 The interval is as wide as hosts differ; a warning says what was taken, and how much memory each host needs.
 

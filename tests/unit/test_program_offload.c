@@ -190,6 +190,23 @@ static void test_activations(void)
 	program_destroy(many);
 }
 
+/* Two of six blocks, each with the time of three: only they cross. Four stay, and one comes back early. */
+static void test_some_activations(void)
+{
+	struct program *p = built("train.offload=activations train.offload_layers=2 model.layers=6", 1),
+		       *four = built("model.layers=4", 1), *five = built("model.layers=5", 1);
+	const struct crossed x = crossed(&p->roles[0]);
+	const double block_B = (5 + 3 + 4 + 4) * 32 * 64 * 2;
+	CU_ASSERT_DOUBLE_EQUAL(x.out_B, 8 * 2 * block_B, 1);
+	CU_ASSERT_DOUBLE_EQUAL(x.in_B, x.out_B, 0);
+	const uint64_t statistics_B = 4 * (2 * 2 * 32 + 4 * 32), kept_B = component_B(&p->roles[0], COMP_ACTIVATIONS);
+	CU_ASSERT_TRUE(kept_B >= component_B(&four->roles[0], COMP_ACTIVATIONS) + 2 * statistics_B);
+	CU_ASSERT_TRUE(kept_B <= component_B(&five->roles[0], COMP_ACTIVATIONS) + statistics_B);
+	program_destroy(five);
+	program_destroy(four);
+	program_destroy(p);
+}
+
 /* ---- all kinds of plans ---- */
 
 static void test_plans(void)
@@ -216,6 +233,8 @@ static void test_plans(void)
 static void test_refused(void)
 {
 	refused("train.offload=activations parallel.pipeline=2", "not modelled yet with pipeline (accepted: none)");
+	refused("train.offload=activations train.offload_layers=5", "5 are more than the 4 layers");
+	refused("train.offload_layers=2", "not used unless offload is activations");
 	refused("train.offload=optimizer train.optimizer=none", "not used without an optimizer");
 	refused("train.offload=optimizer train.optimizer_bits=16",
 		"16 is not modelled yet with an optimizer that is offloaded (accepted: 32, 8)");
@@ -251,5 +270,6 @@ static void test_price(void)
 }
 
 UNIT_MAIN("program_offload", {"one rank", test_one_rank}, {"moments in 8 bits", test_states_8},
-	{"optimizer, and weights", test_states}, {"activations", test_activations}, {"plans", test_plans},
-	{"refused", test_refused}, {"the host's update", test_price})
+	{"optimizer, and weights", test_states}, {"activations", test_activations},
+	{"activations of some blocks", test_some_activations}, {"plans", test_plans}, {"refused", test_refused},
+	{"the host's update", test_price})

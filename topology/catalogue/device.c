@@ -111,6 +111,7 @@ static const struct catalogue_key keys[] = {
 	WHOLE("pcie.generation", false, 1, 7, d.pcie_gen),
 	WHOLE("pcie.lanes", false, 1, 32, d.pcie_lanes),
 	NUMBER("pcie.rate", false, UNIT_BYTE_PER_S, 1e8, 1e13, d.pcie_Bps),
+	NUMBER("c2c.rate", false, UNIT_BYTE_PER_S, 1e8, 1e13, d.c2c_Bps),
 	FLAG("pcie.peer", peer),
 	FIGURE("price", UNIT_USD, 1, 1e9, price),
 	FIGURE("rent_usd_per_hour", UNIT_USD, 1e-3, 1e6, rent),

@@ -41,6 +41,7 @@ struct device_spec {
 	int64_t nvlink_board; /* boards of just so many have no switch either, though hosts with a switch may use fewer
 	                         GPUs than they have; 0: there is none */
 	double pcie_Bps;      /* one direction */
+	double c2c_Bps;       /* of copies over NVLink-C2C, one direction; 0: they take PCIe */
 	uint64_t l2_B;
 	double power_W;
 	char link_kind[16]; /* "NVLink", "xGMI", "ICI", "NeuronLink", "Ethernet"; "": no links between devices but PCIe
