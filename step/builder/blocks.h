@@ -205,6 +205,8 @@ int32_t context_attention_grad(struct builder *b, const struct acts *a, int32_t 
 
 /* True where this layer's products run in a format narrower than 16 bits. */
 bool narrow_here(const struct builder *b);
+/* True where those of its experts do. */
+bool narrow_experts(const struct builder *b);
 /* Says that a buffer already has that format. */
 void narrow_is_own(struct builder *b, struct view v);
 /* Returns a copy of `v` in that format, and makes it where there is none yet. */

@@ -194,7 +194,7 @@ static int32_t swap(struct builder *b, int32_t buffer, struct cargo c, int64_t o
 /* Returns fp8 as activations: as it is to products in fp8, which read nothing else. */
 static int32_t widened(struct builder *b, int32_t narrow, const char *what)
 {
-	if (narrow_here(b) && b->c->train.dtype == DT_FP8) {
+	if (narrow_experts(b) && b->c->train.dtype == DT_FP8) {
 		narrow_is_own(b, view_of(narrow));
 		return narrow;
 	}

@@ -15,6 +15,8 @@
 
 bool narrow_here(const struct builder *b) { return dtype_is_narrow(b->c->train.dtype) && b->layer != NONE; }
 
+bool narrow_experts(const struct builder *b) { return narrow_here(b) && !b->c->train.wide_experts; }
+
 /* Returns the earlier copy of this view, or NONE. */
 static int32_t find(const struct builder *b, struct view v)
 {

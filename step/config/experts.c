@@ -143,6 +143,7 @@ static enum status check_unused(const struct config *c, struct error *e)
 		bool given;
 	} keys[] = {{KEY_parallel_expert, p->expert > 1}, {KEY_parallel_expert_tensor, p->expert_tensor > 1},
 		{KEY_parallel_expert_overlap, p->expert_overlap}, {KEY_train_expert_loop, c->train.expert_loop},
+		{KEY_train_wide_experts, c->train.wide_experts},
 		{KEY_train_expert_gates, config_is_changed(c, KEY_train_expert_gates)},
 		{KEY_train_expert_sums, config_is_changed(c, KEY_train_expert_sums)},
 		{KEY_parallel_dispatch_dtype, config_is_changed(c, KEY_parallel_dispatch_dtype)},
@@ -150,6 +151,23 @@ static enum status check_unused(const struct config *c, struct error *e)
 	for (size_t i = 0; i < COUNT(keys); i++)
 		if (keys[i].given)
 			return config_error_key(c, keys[i].id, e, "not used without experts (model.experts)");
+	return ST_OK;
+}
+
+/* Products of 16 bits read weights of 16 bits. */
+static enum status check_wide(const struct config *c, struct error *e)
+{
+	if (!c->train.wide_experts)
+		return ST_OK;
+	if (!dtype_is_narrow(c->train.dtype))
+		return config_error(c, KEY_train_wide_experts, e, "not used with %s products (train.dtype)",
+			dtype_name(c->train.dtype));
+	if (dtype_is_narrow(c->train.param_dtype))
+		return config_error(c, KEY_train_wide_experts, e, "wants weights of 16 bits (train.param_dtype is %s)",
+			dtype_name(c->train.param_dtype));
+	if (c->parallel.gather_dtype == DT_FP8)
+		return config_error(c, KEY_train_wide_experts, e,
+			"wants weights of 16 bits (parallel.gather_dtype is %s)", dtype_name(c->parallel.gather_dtype));
 	return ST_OK;
 }
 
@@ -169,7 +187,7 @@ enum status config_check_experts(const struct config *c, struct error *e)
 	if (c->train.expert_loop && c->train.cuda_graph)
 		return config_error(c, KEY_train_expert_loop, e,
 			"a replayed graph (train.cuda_graph) cannot wait for the host (accepted: false)");
-	if ((st = check_tensor_experts(c, e)) || (st = check_overlap(c, e)))
+	if ((st = check_wide(c, e)) || (st = check_tensor_experts(c, e)) || (st = check_overlap(c, e)))
 		return st;
 	return p->tensor * group_ranks(p) > 1 ? check_expert_groups(c, e) : ST_OK;
 }

@@ -119,5 +119,32 @@ static void test_loop_gathers(void)
 	CU_ASSERT_EQUAL(loop, issued_before_experts("parallel.strategy=fsdp parallel.prefetch=0"));
 }
 
-UNIT_MAIN("program of dispatches", {"weights gathered beside a loop", test_loop_gathers},
-	{"rows once a host", test_dispatch}, {"tokens in fp8", test_narrow_dispatch}, {"router bias", test_router_bias})
+/* Returns how many products of experts, or of all else in a block, run in a format. */
+static int products_in(const struct program *p, enum op_kind kind, enum dtype dt)
+{
+	const struct role *r = &p->roles[0];
+	int n = 0;
+	for (size_t i = 0; i < r->ops.n; i++)
+		n += r->ops.at[i].kind == kind && r->ops.at[i].dtype == dt;
+	return n;
+}
+
+/* Beside fp8 products those of experts may keep 16 bits, and then nothing is cast for them. A block has two of experts
+ * forward and four backward. */
+static void test_wide_experts(void)
+{
+	struct program *narrow = program_of("train.dtype=fp8", 4),
+		       *wide = program_of("train.dtype=fp8 train.wide_experts=true", 4);
+	const int experts = products_in(narrow, OP_GROUPED_GEMM, DT_FP8);
+	CU_ASSERT_TRUE(experts > 0 && experts % 6 == 0);
+	CU_ASSERT_EQUAL(products_in(wide, OP_GROUPED_GEMM, DT_FP8), 0);
+	CU_ASSERT_EQUAL(products_in(wide, OP_GROUPED_GEMM, DT_BF16), experts);
+	CU_ASSERT_EQUAL(products_in(wide, OP_GEMM, DT_FP8), products_in(narrow, OP_GEMM, DT_FP8));
+	CU_ASSERT_TRUE(products_in(wide, OP_CAST, DT_BF16) < products_in(narrow, OP_CAST, DT_BF16));
+	program_destroy(narrow);
+	program_destroy(wide);
+}
+
+UNIT_MAIN("program of dispatches", {"experts in 16 bits", test_wide_experts},
+	{"weights gathered beside a loop", test_loop_gathers}, {"rows once a host", test_dispatch},
+	{"tokens in fp8", test_narrow_dispatch}, {"router bias", test_router_bias})
