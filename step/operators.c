@@ -124,11 +124,15 @@ static enum operator_kind fused_of(const struct op *op, int fused)
 {
 	const bool grad = op->kind == OP_NORM_GRAD || op->kind == OP_QK_NORM_GRAD || op->kind == OP_ACT_GRAD ||
 	                  (op->kind == OP_ROPE && op->flags & OP_INVERSE);
+	const enum operator_kind norm = fused & FUSE_NORM         ? OPERATOR_FUSED_NORM + grad
+	                                : fused & FUSE_TORCH_NORM ? OPERATOR_TORCH_NORM + grad
+	                                                          : OPERATOR_NONE;
 	switch (op->kind) {
 	case OP_NORM:
-	case OP_NORM_GRAD: return fused & FUSE_NORM && op->flags & OP_RMS ? OPERATOR_FUSED_NORM + grad : OPERATOR_NONE;
+	case OP_NORM_GRAD: return op->flags & OP_RMS ? norm : OPERATOR_NONE;
 	case OP_QK_NORM:
-	case OP_QK_NORM_GRAD: return fused & FUSE_NORM ? OPERATOR_FUSED_QK_NORM + grad : OPERATOR_NONE;
+	case OP_QK_NORM_GRAD:
+		return norm == OPERATOR_NONE ? norm : norm + (OPERATOR_FUSED_QK_NORM - OPERATOR_FUSED_NORM);
 	case OP_ROPE: return fused & FUSE_ROTARY ? OPERATOR_FUSED_ROTARY + grad : OPERATOR_NONE;
 	case OP_ACT:
 	case OP_ACT_GRAD: return fused & FUSE_GATE && op_is_gated(op) ? OPERATOR_FUSED_GATE + grad : OPERATOR_NONE;

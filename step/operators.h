@@ -33,6 +33,11 @@
 	X(FUSED_ROTARY_GRAD, fused_rotary_grad) \
 	X(FUSED_GATE, fused_gate) \
 	X(FUSED_GATE_GRAD, fused_gate_grad) \
+	/* PyTorch's own kernel of an RMS norm, likewise */ \
+	X(TORCH_NORM, torch_norm) \
+	X(TORCH_NORM_GRAD, torch_norm_grad) \
+	X(TORCH_QK_NORM, torch_qk_norm) \
+	X(TORCH_QK_NORM_GRAD, torch_qk_norm_grad) \
 	X(GATE, gate) /* the activation times the other half */ \
 	X(GATE_GRAD, gate_grad) \
 	X(ROTARY, rotary) \
@@ -92,10 +97,11 @@ struct operators {
 
 /* What may be one kernel though train.fused does not hold. Bits of train.fused_kernels. */
 enum fused_kernel {
-	FUSE_NORM = 1,   /* an RMS norm */
-	FUSE_ROTARY = 2, /* the rotation of queries and keys */
-	FUSE_GATE = 4,   /* a gate: the activation and its product with the other half */
-	FUSE_COUNT = 3
+	FUSE_NORM = 1,       /* an RMS norm, in Triton */
+	FUSE_ROTARY = 2,     /* the rotation of queries and keys */
+	FUSE_GATE = 4,       /* a gate: the activation and its product with the other half */
+	FUSE_TORCH_NORM = 8, /* an RMS norm by torch.nn.RMSNorm of PyTorch 2.9 and newer */
+	FUSE_COUNT = 4
 };
 
 /* "layer_norm"; k above OPERATOR_NONE. */

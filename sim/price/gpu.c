@@ -2,19 +2,32 @@
 
 #include <math.h>
 
-/* Returns whether rows of so many columns keep products of 16-bit operands from their full rate. */
-static bool unaligned(const struct rates *r, int64_t columns, enum dtype t)
+/* Returns whether rows of so many columns of 16-bit operands are no whole multiples of so many bytes. */
+static bool breaks(int64_t columns, enum dtype t, double bytes)
 {
-	return t != DT_FP32 && fmod((double)columns * dtype_bytes(t), r->parameters->gpu.aligned_B) > 0;
+	return t != DT_FP32 && fmod((double)columns * dtype_bytes(t), bytes) > 0;
 }
 
-/* Rows of images are their channels, which cuDNN pads where they are not aligned. */
-static bool unaligned_product(const struct op *op, const struct rates *r)
+/* Returns whether they keep products from their full rate. */
+static bool unaligned(const struct rates *r, int64_t columns, enum dtype t)
+{
+	return breaks(columns, t, r->parameters->gpu.aligned_B);
+}
+
+static bool product_breaks(const struct op *op, double bytes)
 {
 	enum dtype in = (enum dtype)op->dtype;
-	return !op_is_conv(op) && (unaligned(r, op->flags & OP_TRANS_A ? op->gemm.m : op->gemm.k, in) ||
-					  unaligned(r, op->flags & OP_TRANS_B ? op->gemm.k : op->gemm.n, in) ||
-					  unaligned(r, op->gemm.n, in));
+	return breaks(op->flags & OP_TRANS_A ? op->gemm.m : op->gemm.k, in, bytes) ||
+	       breaks(op->flags & OP_TRANS_B ? op->gemm.k : op->gemm.n, in, bytes) || breaks(op->gemm.n, in, bytes);
+}
+
+/* Returns the factor on a product's time for rows that are not aligned. Rows of images are their channels, which cuDNN
+ * pads. */
+static double unaligned_slower(const struct op *op, const struct rates *r)
+{
+	if (op_is_conv(op) || !product_breaks(op, r->parameters->gpu.aligned_B))
+		return 1;
+	return r->unaligned_slower[op->dtype][product_breaks(op, r->parameters->gpu.half_aligned_B)];
 }
 
 static double groups_of(const struct op *op) { return op->kind == OP_GROUPED_GEMM ? (double)op->gemm.groups : 1; }
@@ -39,8 +52,7 @@ static double multiply_s(const struct op *op, const struct rates *r, const struc
 	const struct op_gemm d = op_as_gemm(op);
 	const struct tiles t = tiles_of(&r->device.tiles, groups_of(op), d.m, d.n, d.k, r->device.sms);
 	const double rate = r->product_flop_per_s[op->dtype] * t.busy * (s->repeated_data ? r->repeated_data : 1);
-	return t.flop / winograd_faster(op, r) /
-	       (unaligned_product(op, r) ? rate / r->unaligned_slower[op->dtype] : rate);
+	return t.flop / winograd_faster(op, r) / (rate / unaligned_slower(op, r));
 }
 
 /* Returns whether autograd adds a gradient to one that is there (torch/csrc/autograd/functions/accumulate_grad.h).
@@ -153,15 +165,16 @@ static double unvectorized_s(const struct op *op, const struct rates *r, const s
 }
 
 /* Returns how much longer than their bytes those kernels of an op take that sum rows or columns: too few of their loads
- * are under way to fill a fast memory. For a layer norm's weights PyTorch gives a block of threads all rows of 32
- * columns, so narrow norms keep few SMs busy and their rows decide (aten/src/ATen/native/cuda/layer_norm_kernel.cu). */
+ * are under way to fill a fast memory. For a norm's weights PyTorch gives a block of threads all rows of 32 columns, so
+ * narrow norms keep few SMs busy and their rows decide (aten/src/ATen/native/cuda/layer_norm_kernel.cu). */
 static double reduced_s(const struct op *op, const struct rates *r, const struct stack *s)
 {
 	const double bytes = operators_reduced_B(op, s);
 	if (!(bytes > 0) || !(r->reduced_Bps > 0))
 		return 0;
-	const bool layer_norm_grad = op->kind == OP_NORM_GRAD && !(op->flags & OP_RMS);
-	const double rows_s = layer_norm_grad ? (double)op->matrix.rows / r->summed_rows_per_s : 0;
+	const bool by_columns = op->kind == OP_NORM_GRAD &&
+	                        (!(op->flags & OP_RMS) || s->fused_kernels & FUSE_TORCH_NORM);
+	const double rows_s = by_columns ? (double)op->matrix.rows / r->summed_rows_per_s : 0;
 	return fmax(0, fmax(bytes / r->reduced_Bps, rows_s) - bytes / r->memory_Bps);
 }
 

@@ -13,15 +13,20 @@ static double value_of(const struct machine *m, const char *name, double missing
 
 /* ---- one device ---- */
 
-/* cuBLAS runs 16-bit products whose rows are not aligned as on the first GPUs with Tensor Cores for them, however fast
- * the others are. Software pads those of 8 bits, which no kernel takes. */
+/* Since Hopper cuBLAS runs 16-bit products whose rows are not aligned by instructions of older GPUs, however fast the
+ * others are: Ampere's, or Turing's where rows are no whole multiples of half_aligned_B. Software pads those of 8 bits,
+ * which no kernel takes. */
 static void set_unaligned(const struct device_spec *d, const struct parameters *x, struct rates *r)
 {
-	const double old = d->compute_capability > 0 ? (double)d->sms * d->boost_Hz * x->gpu.unaligned_flop : 0;
+	const double old[] = {x->gpu.half_aligned_flop, x->gpu.unaligned_flop};
+	const bool newer = (double)d->compute_capability >= x->gpu.unaligned_since;
 	for (int t = 0; t < DT_COUNT; t++)
-		r->unaligned_slower[t] = old > 0 && dtype_bytes((enum dtype)t) == 2
-		                                 ? fmax(x->gpu.unaligned_slower, d->matrix_flop_per_s[t] / old)
-		                                 : x->gpu.unaligned_slower;
+		for (int k = 0; k < 2; k++) {
+			const double per_s = (double)d->sms * d->boost_Hz * old[k];
+			const bool known = newer && per_s > 0 && dtype_bytes((enum dtype)t) == 2;
+			const double slower = known ? d->matrix_flop_per_s[t] / per_s : 0;
+			r->unaligned_slower[t][k] = fmax(x->gpu.unaligned_slower, slower);
+		}
 }
 
 static void set_products(const struct device_spec *d, const struct parameters *x, struct rates *r)

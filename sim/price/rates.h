@@ -39,8 +39,9 @@ struct rates {
 	struct work_device device;           /* for work_of (step/work.h); SMs as measured, else the datasheet's */
 	double matrix_flop_per_s[DT_COUNT];  /* datasheet; 0: the device does not have the format */
 	double product_flop_per_s[DT_COUNT]; /* what large products reach with whole tiles on all SMs */
-	double unaligned_slower[DT_COUNT];   /* factor on a product's time where rows are no whole multiples of
-	                                         parameters->gpu.aligned_B */
+	/* Factor on a product's time where rows are no whole multiples of parameters->gpu.aligned_B; [1]: nor of
+	 * half_aligned_B. */
+	double unaligned_slower[DT_COUNT][2];
 	double repeated_data; /* factor on it where every input is the same token (stack.repeated_data) */
 	double batched_flop_per_s[DT_COUNT]; /* what the batched products of naive attention reach */
 	double attention8_share[2]; /* of the fp8 rate: flash attention in fp8, forward and backward; 0: not known */

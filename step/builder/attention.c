@@ -133,7 +133,8 @@ static void keep_norms(struct builder *b, struct acts *a)
 	const struct model *m = b->m;
 	const struct stack *s = &b->c->stack;
 	const struct stack_memory *held = &s->memory;
-	const bool rms = m->norm == NORM_RMSNORM, apart = m->branch_norm == BRANCH_NORM_SANDWICH;
+	const bool rms = m->norm == NORM_RMSNORM, apart = m->branch_norm == BRANCH_NORM_SANDWICH,
+		   one_kernel = s->fused_kernels & (FUSE_NORM | FUSE_TORCH_NORM);
 	const double norms = m->parallel_residual ? 1
 	                     : apart              ? 4
 	                                          : 2,
@@ -142,7 +143,7 @@ static void keep_norms(struct builder *b, struct acts *a)
 	                       : s->autocast ? held->rms_norm_autocast_B
 	                                     : held->rms_norm_B;
 	a->kept_norms = NONE;
-	if (!build_keeps(b) || b->c->train.fused || m->adaptive_norm || s->fused_kernels & FUSE_NORM)
+	if (!build_keeps(b) || b->c->train.fused || m->adaptive_norm || one_kernel)
 		return;
 	a->kept_norms = build_hold(b, COMP_ACTIVATIONS,
 		norms * of_rows * (double)(b->rows * m->hidden) +

@@ -49,7 +49,8 @@ WORDS(recompute_modules, REC_MODULE_COUNT, {"core_attn", REC_CORE_ATTN}, {"layer
 	{"shared_experts", REC_SHARED_EXPERTS}, {"op", REC_OP});
 WORDS(recompute_saves, SAVE_COUNT, {"qkv", SAVE_QKV}, {"attention", SAVE_ATTENTION}, {"proj", SAVE_PROJ},
 	{"fc1", SAVE_FC1});
-WORDS(fused_kernels, FUSE_COUNT, {"norm", FUSE_NORM}, {"rotary", FUSE_ROTARY}, {"gate", FUSE_GATE});
+WORDS(fused_kernels, FUSE_COUNT, {"norm", FUSE_NORM}, {"rotary", FUSE_ROTARY}, {"gate", FUSE_GATE},
+	{"torch_norm", FUSE_TORCH_NORM});
 WORDS(offload, OFF_COUNT, {"none", OFF_NONE}, {"optimizer", OFF_OPTIMIZER}, {"optimizer+params", OFF_OPTIMIZER_PARAMS},
 	{"activations", OFF_ACTIVATIONS});
 #define STRATEGY_WORD(id, word, ...) {word, STRAT_##id},

@@ -98,7 +98,7 @@ Where nothing fits, single changes with which it does; and where no single one s
 A config that can be read only once gets its advice, too:
 
     $ stepsim predict <(printf 'model: {layers: 2}\ncluster: {system: dgx-h100}\n') 2>&1 | grep -E '^stepsim|^Symptom|^Changes|^step time'
-    step time                     18.9 ms
+    step time                     22.0 ms
     Changes that shorten the step, each alone; symptom: compute-bound (20 changes tried)
 
 A step with nothing to gain, and none asked for:

@@ -63,8 +63,8 @@ fit: logs are made of what a stack with other numbers predicts. The fit moves nu
     One log: nothing can be left out, so the error on another run is not known.
     All logs are of one config: what is left out is a repeat, so the error on another config is not
       known.
-    4 "after"
-    4 "before"
+    3 "after"
+    3 "before"
     2 "left_out_error"
     1 "left_out_groups"
     1 "median_error"

@@ -84,6 +84,12 @@ static void test_fused_kernels(void)
 			FUSE_NORM},
 		{{.kind = OP_NORM}, OPERATOR_LAYER_NORM, OPERATOR_LAYER_NORM, element, FUSE_NORM},
 		{{.kind = OP_QK_NORM, .attn = heads}, OPERATOR_RMS_NORM, OPERATOR_FUSED_QK_NORM, head, FUSE_NORM},
+		{{.kind = OP_NORM, .flags = OP_RMS}, OPERATOR_FUSED_NORM, OPERATOR_TORCH_NORM, element,
+			FUSE_TORCH_NORM},
+		{{.kind = OP_NORM_GRAD, .flags = OP_RMS}, OPERATOR_FUSED_NORM_GRAD, OPERATOR_TORCH_NORM_GRAD, element,
+			FUSE_TORCH_NORM},
+		{{.kind = OP_QK_NORM_GRAD, .attn = heads}, OPERATOR_FUSED_QK_NORM_GRAD, OPERATOR_TORCH_QK_NORM_GRAD,
+			head, FUSE_TORCH_NORM},
 		{{.kind = OP_ROPE, .attn = heads}, OPERATOR_ROTARY, OPERATOR_FUSED_ROTARY, head, FUSE_ROTARY},
 		{{.kind = OP_ROPE, .flags = OP_INVERSE, .attn = heads}, OPERATOR_ROTARY_GRAD,
 			OPERATOR_FUSED_ROTARY_GRAD, head, FUSE_ROTARY},
@@ -92,6 +98,7 @@ static void test_fused_kernels(void)
 			FUSE_GATE},
 		{{.kind = OP_ACT, .mlp = MLP_GELU}, OPERATOR_ACTIVATION, OPERATOR_ACTIVATION, element, FUSE_GATE},
 	};
+	const int all = FUSE_NORM | FUSE_ROTARY | FUSE_GATE;
 	s->operators.counted = true;
 	for (int k = 1; k < OPERATOR_COUNT; k++)
 		s->operators.of[k][false] = (struct accesses){k, 0};
@@ -100,7 +107,8 @@ static void test_fused_kernels(void)
 		op.dtype = op.out_dtype = DT_BF16;
 		if (cases[i].element_s == element)
 			op.matrix = (struct op_matrix){.rows = 65536, .cols = 4096};
-		s->fused_kernels = (FUSE_NORM | FUSE_ROTARY | FUSE_GATE) & ~cases[i].kernel;
+		s->fused_kernels = cases[i].kernel == FUSE_TORCH_NORM ? FUSE_NORM | FUSE_TORCH_NORM
+		                                                      : all & ~cases[i].kernel;
 		NEAR(cost(&m, op).alone_s, KERNEL_S + 2 * cases[i].plain * cases[i].element_s);
 		s->fused_kernels = cases[i].kernel;
 		NEAR(cost(&m, op).alone_s, KERNEL_S + 2 * cases[i].fused * cases[i].element_s);
