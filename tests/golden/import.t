@@ -191,6 +191,7 @@ Written for a framework, a config holds what that has no key for in comments, wh
         --cuda-graph-impl none
     $ stepsim export $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --to torchtitan
     # For stepsim alone, which reads these comments:
+    # stepsim: train.fused_kernels: auto
     # stepsim: cluster.system: dgx-h100
     # stepsim: cluster.nodes: 8
     # torchtitan 0.3; with this file as plan.py:

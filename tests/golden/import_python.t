@@ -40,6 +40,7 @@ Recipes that are Python: torchtitan's config_registry.py, Megatron-Bridge's and 
       reduce_dtype: fp32 # default: training.mixed_precision_reduce
       optimizer: adamw # default: optimizer.name
       recompute: full # activation_checkpoint._target_
+      fused_kernels: [torch_norm] # _function_
     parallel:
       strategy: fsdp # parallelism.data_parallel_shard_degree
       tensor: 4 # parallelism.tensor_parallel_degree
@@ -65,7 +66,7 @@ Recipes that are Python: torchtitan's config_registry.py, Megatron-Bridge's and 
     #                     parallel.sequence_parallel
     #   18  taken         activation_checkpoint._target_ = FullAC.Config: as train.recompute
     #   11  taken         compile.enable = true: as train.stack
-    #   13  taken         _function_ = llama3_8b_mxfp8_tp: as model.preset
+    #   13  taken         _function_ = llama3_8b_mxfp8_tp: as model.preset, train.fused_kernels
     #   19  not modelled  _line_19 = if os.environ.get("WI...: a statement that is not run
     A step takes 1.11 s (90 % interval: 0.978 s to 1.31 s); 90 % of communication hides behind compute,
       the rest takes 1.5 % of the step; it fits, 47.4 GiB are free.
