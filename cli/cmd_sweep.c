@@ -7,6 +7,7 @@
 #include "base/wrap.h"
 #include "cli/command.h"
 #include "cli/job.h"
+#include "cli/starter.h"
 #include "report/sweep.h"
 
 /* Cuts "KEY=V1,V2,V3" in place, in a copy. Brackets keep their commas: parallel.layers_per_stage=[4,4],[5,3]. */
@@ -114,6 +115,7 @@ static enum status predict_row(struct context *x, const struct sweep *s, struct 
 		free(r->predicted);
 		r->predicted = NULL;
 		st = why.status == ST_INPUT ? ST_OK : error_set(e, why.status, "%s", why.text);
+		starter_blame(x->options, &why);
 		if (!(r->reason = reason_of(s, why.text)))
 			st = error_nomem(e, "the sweep");
 	} else if (!st) {

@@ -40,7 +40,7 @@ static const struct option_row rows[] = {
 		TAKES_VALIDATE, read_text, AT(system)},
 	{0, "--strategy", "NAME", "with --model; default fsdp (on one GPU ddp):", TAKES_STARTER, read_text,
 		AT(strategy)},
-	{0, "--tokens", "N", "with --model: tokens a step, such as 4M (the default)", TAKES_STARTER, read_text,
+	{0, "--tokens", "N", "with --model: tokens a step, such as 4M; default 4,194,304", TAKES_STARTER, read_text,
 		AT(tokens)},
 	{0, "--set", "KEY=VALUE", "override one key of the config (repeatable)",
 		TAKES_PREDICTING | TAKES_BENCH | TAKES_OVERLAP | TAKES_SWEEP | TAKES_COMPARE | TAKES_PLAN |

@@ -18,7 +18,9 @@
 #include "step/strategy.h"
 #include "topology/machine.h"
 
-#define TOKENS 4e6         /* the first batches of Llama 3 405B (arXiv:2407.21783, section 3.4.1) */
+/* The first batches of Llama 3 405B (arXiv:2407.21783, section 3.4.1), "4M": a power of two splits over most clusters
+ * and micro-batches. */
+#define TOKENS 4194304.0
 #define IMAGES 4096        /* ViT's batch (Dosovitskiy et al. 2020, arXiv:2010.11929, table 3) */
 #define IMAGES_AT_ONCE 32  /* of a GPU (Goyal et al. 2017, arXiv:1706.02677, section 5.1) */
 #define SEQUENCE_MOST 8192 /* of a model that allows longer ones: what Llama 3 was trained with (the same) */

@@ -9,7 +9,7 @@
 #define STARTER_NAME "options" /* of the text, where a file has its path */
 
 /* Writes a commented config in *text (malloc'ed, the caller frees it). Defaults: the model's own sequence length up to
- * 8,192 tokens, one host of a dgx-h100, fsdp (on one GPU ddp), a micro-batch of 1, and 4 M tokens a step as whole
+ * 8,192 tokens, one host of a dgx-h100, fsdp (on one GPU ddp), a micro-batch of 1, and 4 Mi tokens a step as whole
  * sequences, at least one a GPU. ST_INPUT: an unknown model or system, GPUs that are no whole hosts. */
 enum status starter_text(const struct options *o, char **text, size_t *len, struct error *e);
 

@@ -146,8 +146,8 @@ What is not in its Hugging Face file follows from the type; a length of one's ow
 
     $ echo '{"model_type": "t5", "d_model": 64, "num_layers": 1, "num_heads": 4, "d_kv": 16, "d_ff": 128, "vocab_size": 256}' > config.json; stepsim predict config.json -q | sed -n 3,4p; stepsim predict config.json --set model.encoder_seq_len=1024 --set model.seq_len=256 -q | sed -n 4p
     t5 (99.0 k parameters), fsdp on 8 ranks (dp 8), bf16
-    a step: 35080 sequences of 512 and 114 tokens, 4385 micro-batches of 1 a replica
-    a step: 35080 sequences of 1024 and 256 tokens, 4385 micro-batches of 1 a replica
+    a step: 36792 sequences of 512 and 114 tokens, 4599 micro-batches of 1 a replica
+    a step: 36792 sequences of 1024 and 256 tokens, 4599 micro-batches of 1 a replica
     $ echo '{"model_type": "t5", "feed_forward_proj": "gated-tanh"}' > config.json; stepsim predict config.json 2>&1 | sed 's,/[^ ]*/,,'
     stepsim: --model config.json: model.hf_config: config.json: feed_forward_proj: expected relu, gated-gelu or gated-silu
     $ stepsim export $ROOT/configs/t5-tiny.yaml --to megatron
@@ -171,4 +171,4 @@ Whisper reads frames of sound: two convolutions along the sequence make 12 rows 
        136 compute    frames1 backward conv_weight mb0 [1 24 5 64 3 1] dy:r=131+0 x:r=7+0 dw:w=1+842752
     $ stepsim predict --model whisper-large-v3 --system dgx-h100 -q | sed -n 3,4p
     whisper-large-v3 (1.54 B parameters), fsdp on 8 ranks (dp 8), bf16
-    a step: 8928 sequences of 1500 and 448 tokens, 1116 micro-batches of 1 a replica
+    a step: 9360 sequences of 1500 and 448 tokens, 1170 micro-batches of 1 a replica

@@ -75,7 +75,7 @@
                                           dgx-h100
         --strategy NAME                   with --model; default fsdp (on one GPU ddp): ddp, zero1,
                                           zero2, fsdp, hsdp
-        --tokens N                        with --model: tokens a step, such as 4M (the default)
+        --tokens N                        with --model: tokens a step, such as 4M; default 4,194,304
         --set KEY=VALUE                   override one key of the config (repeatable)
         --target "TOKENS tokens in TIME"  add time, energy, CO2 and money of so many tokens (15e12
                                           tokens) or steps (500k steps)

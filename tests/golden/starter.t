@@ -7,7 +7,7 @@ A config from a few words, and two configs beside each other.
       seq_len: 8192 # tokens of a sequence
     train:
       stack: pytorch-fsdp # the training software: `stepsim list stacks`
-      global_batch: 448 # sequences a step, all GPUs together: 3.67 M tokens
+      global_batch: 512 # sequences a step, all GPUs together: 4.19 M tokens
       micro_batch: 1 # sequences that a GPU computes at a time
       recompute: none # none, selective, full: activations computed again in the backward pass
     parallel:
@@ -38,17 +38,17 @@ A config from a few words, and two configs beside each other.
     stepsim: init: my.yaml exists already; give another name, or none to print the config
     [2]
     $ stepsim predict --model llama3-8b --system dgx-h100 --gpus 64 -q | head -9
-    A step takes 7.31 s (90 % interval: 6.48 s to 8.57 s); 90 % of communication hides behind compute,
+    A step takes 8.35 s (90 % interval: 7.41 s to 9.80 s); 90 % of communication hides behind compute,
       the rest takes 2.0 % of the step; it fits, 36.3 GiB are free.
     llama3-8b (8.03 B parameters), fsdp on 64 ranks (dp 64), bf16
-    a step: 448 sequences of 8192 tokens, 7 micro-batches of 1 a replica
+    a step: 512 sequences of 8192 tokens, 8 micro-batches of 1 a replica
     on: NVIDIA DGX H100, 64 x NVIDIA H100 SXM5 80GB (catalogue configs/systems/dgx-h100.yaml)
                                 predicted  of the step  bound by
     --------------------------------------------------------------------
-    step time                      7.31 s
+    step time                      8.35 s
     $ stepsim init --gpus 64 | stepsim predict - -q | sed -n 3,5p
     llama3-8b (8.03 B parameters), fsdp on 64 ranks (dp 64), bf16
-    a step: 448 sequences of 8192 tokens, 7 micro-batches of 1 a replica
+    a step: 512 sequences of 8192 tokens, 8 micro-batches of 1 a replica
     on: NVIDIA DGX H100, 64 x NVIDIA H100 SXM5 80GB (catalogue configs/systems/dgx-h100.yaml)
     $ stepsim init a.yaml; sed s/fsdp/ddp/g a.yaml >b.yaml; stepsim predict a.yaml b.yaml
     DOES NOT FIT: B: a rank needs 201 GiB, the device has 79.6 GiB (121 GiB short; largest: gradients
@@ -57,12 +57,12 @@ A config from a few words, and two configs beside each other.
       B: b.yaml
                                     A        B  B over A
     ----------------------------------------------------
-    step time                  61.7 s   56.3 s    -8.7 %
-      compute                  60.7 s   56.3 s    -7.3 %
-      exposed communication    994 ms  7.88 ms   -99.2 %
+    step time                  64.8 s   59.1 s    -8.7 %
+      compute                  63.7 s   59.0 s    -7.3 %
+      exposed communication    1.04 s  7.88 ms   -99.2 %
       optimizer               9.33 ms  74.4 ms  +697.8 %
-    tokens/s                   64.8 k   71.0 k    +9.5 %
-    MFU, %                       50.0     54.7    +9.5 %
+    tokens/s                   64.8 k   71.0 k    +9.6 %
+    MFU, %                       50.0     54.7    +9.6 %
     memory of a rank         56.5 GiB  201 GiB  +255.2 %
     fits in memory                yes       no
     key that differs          A             B            step, this key alone
@@ -76,19 +76,19 @@ A config from a few words, and two configs beside each other.
     [2]
 A folder with Hugging Face's config.json:
     $ mkdir m; echo '{"model_type": "llama", "hidden_size": 2048, "num_hidden_layers": 16, "num_attention_heads": 32, "intermediate_size": 8192, "vocab_size": 32000, "max_position_embeddings": 131072}' >m/config.json; stepsim predict --model m --gpus 8 -q | head -5
-    A step takes 11.5 s (90 % interval: 9.95 s to 13.8 s); 91 % of communication hides behind compute,
+    A step takes 12.0 s (90 % interval: 10.4 s to 14.5 s); 91 % of communication hides behind compute,
       the rest takes 2.5 % of the step; it fits, 70.5 GiB are free.
     llama (1.20 B parameters), fsdp on 8 ranks (dp 8), bf16
-    a step: 976 sequences of 4096 tokens, 122 micro-batches of 1 a replica
+    a step: 1024 sequences of 4096 tokens, 128 micro-batches of 1 a replica
     on: NVIDIA DGX H100, 8 x NVIDIA H100 SXM5 80GB (catalogue configs/systems/dgx-h100.yaml)
 The file or its folder alone is the same; what transformers writes of Mamba-2 is no JSON; a model_type decides, though the sizes have Megatron-LM's names:
     $ mkdir m; cd m; echo '{"model_type": "llama", "hidden_size": 2048, "num_hidden_layers": 16, "num_attention_heads": 32, "intermediate_size": 8192, "vocab_size": 32000, "max_position_embeddings": 131072}' >config.json; stepsim predict config.json --gpus 8 -q | sed -n 3,4p; stepsim predict . --gpus 8 -q | sed -n 3,4p
     > echo '{"model_type": "nemotron_h", "hidden_size": 2048, "layers_block_type": ["linear_attention", "mlp", "full_attention", "mlp"], "num_attention_heads": 32, "intermediate_size": 8192, "vocab_size": 32000, "mamba_num_heads": 64, "time_step_limit": [0.0, Infinity]}' >config.json; stepsim predict config.json -q | sed -n 3p
     > echo '{"model_type": "longcat_flash", "num_layers": 28, "hidden_size": 6144, "num_attention_heads": 64}' >config.json; stepsim predict config.json 2>&1 | sed 's,/[^ ]*/,,'
     llama (1.20 B parameters), fsdp on 8 ranks (dp 8), bf16
-    a step: 976 sequences of 4096 tokens, 122 micro-batches of 1 a replica
+    a step: 1024 sequences of 4096 tokens, 128 micro-batches of 1 a replica
     llama (1.20 B parameters), fsdp on 8 ranks (dp 8), bf16
-    a step: 976 sequences of 4096 tokens, 122 micro-batches of 1 a replica
+    a step: 1024 sequences of 4096 tokens, 128 micro-batches of 1 a replica
     nemotron_h (244 M parameters), fsdp on 8 ranks (dp 8), bf16
     stepsim: --model config.json: model.hf_config: config.json: model_type: longcat_flash has two attentions a layer, and zero-computation experts, which cannot be described (nearest: deepseek_v3; docs/reference.md lists those that are known)
 What is wrong:
