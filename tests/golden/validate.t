@@ -112,7 +112,7 @@ The column `framework` begins with a name of a stack (`stepsim list stacks`); wh
     "framework: 'torchtitanic, eager' is not known (nearest: torchtitan ... eager)"
     dtype: 'fp61' is not known (nearest: fp16)
     sharding: 'fsdq' is not known (nearest: fsdp)
-    "optimizer: 'shampoo' is not known (known: adam, adamw, adam8bit, adamw8bit, anyprecisionadamw, lamb, lion, muon, sgd, adafactor)"
+    "optimizer: 'shampoo' is not known (known: adam, adamw, adam8bit, adamw8bit, anyprecisionadamw, lamb, lion, muon, sgd, adafactor, none)"
     "attention: 'sparse' is not known (known: flash, flash1, flash2, flash3, flash4, masked SDPA, naive)"
     gpu: the catalogue does not know the A1OO SXM 80GB (`stepsim list gpus` lists them)
     $ printf 'id,collective,gpu,n_gpus,n_nodes,intra,inter,nccl_version,bytes,dtype,time_us_outofplace\na-1,all_reduce,H100 80GB,8,1,NVSwatch,,,1048576,float,50\n' >t.csv; stepsim validate t.csv --csv - | tail -n 1 | grep -o 'intra.*'
