@@ -11,12 +11,7 @@
 #include "sim/engine/summary.h"
 #include "step/stages.h"
 
-/* ---- memory of pieces: a table by a 128-bit hash of all that they depend on ---- */
-
-struct piece {
-	uint64_t key[2];
-	max_align_t figures[];
-};
+/* ---- pieces, by a hash of all that they depend on ---- */
 
 static void mix(uint64_t h[2], uint64_t w)
 {
@@ -49,46 +44,20 @@ static void hash(uint64_t h[2], const void *data, size_t bytes)
 	mix(h, odd[1]);
 }
 
-/* Returns the place of a key's piece in the table, or the free place where it belongs. */
-static size_t place_of(const struct piece_table *t, const uint64_t key[2])
-{
-	size_t at = key[0] & (t->places - 1);
-	while (t->at[at] && memcmp(t->at[at]->key, key, sizeof t->at[at]->key) != 0)
-		at = (at + 1) & (t->places - 1);
-	return at;
-}
-
-#define TABLE_LEAST 256 /* a power of two, as each further size */
-
-/* Makes the table at least twice as large as what it holds and one more. */
-static bool make_place(struct piece_table *t)
-{
-	if (t->places >= 2 * (t->n + 1))
-		return true;
-	struct piece_table more = {.places = t->places ? 2 * t->places : TABLE_LEAST, .n = t->n};
-	if (!(more.at = calloc(more.places, sizeof *more.at)))
-		return false;
-	for (size_t i = 0; i < t->places; i++)
-		if (t->at[i])
-			more.at[place_of(&more, t->at[i]->key)] = t->at[i];
-	free(t->at);
-	*t = more;
-	return true;
-}
-
-static void table_free(struct piece_table *t)
-{
-	for (size_t i = 0; i < t->places; i++)
-		free(t->at[i]);
-	free(t->at);
-}
+/* A piece that is to be measured with an evaluator. */
+struct measurement {
+	struct evaluator *v;
+	piece_measure *measure;
+};
 
 /* A piece may need others, which have programs and prices of their own. */
-static enum status measure_apart(struct evaluator *v, piece_measure *measure, void *figures, struct error *e)
+static enum status measure_apart(void *measurement, void *figures, struct error *e)
 {
+	const struct measurement *x = measurement;
+	struct evaluator *v = x->v;
 	const struct prices outer = v->prices;
 	v->prices = (struct prices){0};
-	enum status st = measure(v, figures, e);
+	enum status st = x->measure(v, figures, e);
 	prices_free(&v->prices);
 	v->prices = outer;
 	return st;
@@ -97,26 +66,8 @@ static enum status measure_apart(struct evaluator *v, piece_measure *measure, vo
 static const void *find(struct evaluator *v, piece_measure *measure, size_t size, const uint64_t key[2],
 	struct error *e)
 {
-	struct piece_table *t = &v->pieces;
-	struct piece *known = t->n > 0 ? t->at[place_of(t, key)] : NULL;
-	if (known)
-		return known->figures;
-	struct piece *p = calloc(1, sizeof *p + size);
-	if (!p) {
-		error_nomem(e, "plans");
-		return NULL;
-	}
-	memcpy(p->key, key, sizeof p->key);
-	if (!measure_apart(v, measure, p->figures, e)) {
-		if (make_place(t)) { /* only now: measuring may have added pieces */
-			t->at[place_of(t, key)] = p;
-			t->n++;
-			return p->figures;
-		}
-		error_nomem(e, "plans");
-	}
-	free(p);
-	return NULL;
+	struct measurement x = {v, measure};
+	return piece_table_find(v->pieces, key, size, measure_apart, &x, e);
 }
 
 const void *evaluator_find(struct evaluator *v, piece_measure *measure, size_t size, const void *of, size_t bytes,
@@ -327,18 +278,31 @@ enum status evaluate_plan(struct evaluator *v, const struct config *c, int64_t r
 
 enum status evaluator_create(const struct machine *m, struct evaluator **out, struct error *e)
 {
-	*out = calloc(1, sizeof **out);
-	if (!*out)
+	struct evaluator *v = *out = calloc(1, sizeof *v);
+	if (!v)
 		return error_nomem(e, "plans");
-	(*out)->m = m;
-	(*out)->rates = rates_of(m);
+	v->m = m;
+	v->rates = rates_of(m);
+	enum status st = piece_table_create(&v->pieces, e);
+	v->owns_pieces = !st;
+	return st;
+}
+
+enum status evaluator_create_beside(const struct evaluator *other, struct evaluator **out, struct error *e)
+{
+	struct evaluator *v = *out = calloc(1, sizeof *v);
+	if (!v)
+		return error_nomem(e, "plans");
+	v->m = other->m;
+	v->rates = other->rates;
+	v->pieces = other->pieces;
 	return ST_OK;
 }
 
 void evaluator_destroy(struct evaluator *v)
 {
-	if (v)
-		table_free(&v->pieces);
+	if (v && v->owns_pieces)
+		piece_table_destroy(v->pieces);
 	free(v);
 }
 

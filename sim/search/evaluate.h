@@ -37,6 +37,8 @@ struct evaluator;
 /* Creates an evaluator for plans of one cluster, stack and set of data on `m`. The machine has as many nodes as the
  * largest plan takes; a plan on fewer nodes is evaluated as on a machine of so many. Borrows m. */
 enum status evaluator_create(const struct machine *m, struct evaluator **out, struct error *e);
+/* Creates a like one, for another thread. It shares the pieces of `other`, which must live longer than it is used. */
+enum status evaluator_create_beside(const struct evaluator *other, struct evaluator **out, struct error *e);
 void evaluator_destroy(struct evaluator *v); /* NULL-safe */
 
 /* Evaluates a parsed config, resolved for `ranks` ranks in a copy. A plan that is wrong is no error: out->legal is

@@ -11,6 +11,7 @@
 #include "sim/price/price.h"
 #include "sim/price/rates.h"
 #include "sim/search/evaluate.h"
+#include "sim/search/piece_table.h"
 #include "sim/search/pipeline_walk.h"
 
 struct line {
@@ -42,12 +43,6 @@ struct in_flight_key {
 	double kept_B[2]; /* of a micro-batch and a part: a part between, the part with the table */
 };
 
-/* All pieces that were measured: open addressing, at most half full. */
-struct piece_table {
-	struct piece **at; /* owned, NULL: free */
-	size_t n, places;
-};
-
 struct evaluator {
 	const struct machine *m;
 	struct rates rates;   /* of m */
@@ -60,7 +55,8 @@ struct evaluator {
 	struct config small;            /* the reduced config that a piece is measured on */
 	struct pipeline walk;           /* the pipeline that is walked */
 	struct in_flight_key in_flight; /* the peak that is asked for */
-	struct piece_table pieces;
+	struct piece_table *pieces;
+	bool owns_pieces;
 	struct stack stack; /* of v->small when it was hashed last; its hash */
 	uint64_t stack_hash[2];
 	struct prices prices; /* of the programs that the piece at hand is measured on */
@@ -72,7 +68,7 @@ struct evaluator {
 typedef enum status piece_measure(struct evaluator *v, void *piece, struct error *e);
 
 /* Returns the piece of `size` bytes that depends on the `bytes` bytes at `of`, a multiple of 8; measures it where it is
- * not known. The evaluator owns it. NULL: failed, as e says. */
+ * not known. The table owns it. NULL: failed, as e says. */
 const void *evaluator_find(struct evaluator *v, piece_measure *measure, size_t size, const void *of, size_t bytes,
 	struct error *e);
 /* The same of v->small, less what serves messages alone, and less the cluster, which all plans share. Keys that do not

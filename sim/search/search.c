@@ -259,8 +259,10 @@ static enum status prepare(struct search_state *state, const struct config *star
 	state->top = calloc(state->wanted + 1, sizeof *state->top);
 	if (!state->workers || !state->order || !state->top)
 		return error_nomem(e, "plans");
-	for (int i = 0; i < state->threads && !st; i++)
-		st = evaluator_create(&state->usable, &state->workers[i].evaluator, e);
+	struct worker *first = state->workers;
+	st = evaluator_create(&state->usable, &first->evaluator, e);
+	for (int i = 1; i < state->threads && !st; i++)
+		st = evaluator_create_beside(first->evaluator, &state->workers[i].evaluator, e);
 	return st;
 }
 
