@@ -5,6 +5,7 @@
 #include <assert.h>
 #include <math.h>
 #include <stdbool.h>
+#include <string.h>
 
 /* ---- numbers: libm's fmin, fmax and llround are calls, and mind what no time is ---- */
 
@@ -217,13 +218,31 @@ static void advance(struct engine *g, uint32_t actor)
 
 /* ---- rates ---- */
 
+/* Returns the rates of n tasks that move together on an actor with so much compute. */
+static const double *rates_together(struct engine *g, const struct activity *const act[], size_t n, double compute)
+{
+	const double capacity[] = {compute, 1, 1, 1};
+	static_assert(COUNT(capacity) == RES_COUNT && RES_COMPUTE == 0, "a capacity for each resource");
+	uint64_t h = 0;
+	for (size_t i = 0; i < n; i++)
+		h = (h ^ (uintptr_t)act[i]) *
+		    UINT64_C(0x9e3779b97f4a7c15); /* 2^64 / golden ratio (Knuth, TAOCP 3, section 6.4) */
+	struct shares *s = &g->shares[h >> (64 - SHARES_BITS)];
+	if (s->n != n || s->compute != compute || memcmp(s->act, act, n * sizeof *act) != 0) {
+		maxmin_rates(act, n, capacity, s->rate);
+		memcpy(s->act, act, n * sizeof *act);
+		s->n = n;
+		s->compute = compute;
+	}
+	return s->rate;
+}
+
 static void share(struct engine *g, uint32_t actor)
 {
-	double capacity[] = {1, 1, 1, 1};
-	static_assert(COUNT(capacity) == RES_COUNT, "a capacity for each resource");
 	const struct activity *act[ENGINE_LANES];
 	uint32_t who[ENGINE_LANES];
-	double rate[ENGINE_LANES] = {1}, polled = 0;
+	double compute = 1, polled = 0, alone = 1;
+	const double *rate = &alone;
 	size_t n = 0;
 	const struct lanes *lanes = &g->lanes[actor];
 	for (uint32_t here = lanes->in[SLOT_WAITING] | lanes->in[SLOT_MOVING]; here;) {
@@ -233,17 +252,17 @@ static void share(struct engine *g, uint32_t actor)
 		if (use->beside > 0)
 			polled = greater(polled, use->held);
 		else if (state == SLOT_WAITING)
-			capacity[RES_COMPUTE] *= 1 - use->held;
+			compute *= 1 - use->held;
 		if (state != SLOT_MOVING)
 			continue;
 		act[n] = use;
 		who[n++] = i;
 	}
-	capacity[RES_COMPUTE] *= 1 - polled;
+	compute *= 1 - polled;
 	if (n > 1)
-		maxmin_rates(act, n, capacity, rate);
-	else if (n == 1 && !(act[0]->beside > 0) && act[0]->demand[RES_COMPUTE] > capacity[RES_COMPUTE])
-		rate[0] = capacity[RES_COMPUTE] / lesser(1, act[0]->demand[RES_COMPUTE]);
+		rate = rates_together(g, act, n, compute);
+	else if (n == 1 && !(act[0]->beside > 0) && act[0]->demand[RES_COMPUTE] > compute)
+		alone = compute / lesser(1, act[0]->demand[RES_COMPUTE]);
 	for (size_t k = 0; k < n; k++) {
 		struct slot *s = &g->slots[who[k]], *leader = &g->slots[s->leader];
 		if (s->own_rate == rate[k])

@@ -60,6 +60,16 @@ struct join {
 	int64_t alone_ps;
 };
 
+/* The rates of tasks that move together. Layers and micro-batches repeat the same few sets of tasks, so that the last
+ * sets are remembered, each at a place that follows from its tasks. */
+#define SHARES_BITS 7
+struct shares {
+	const struct activity *act[ENGINE_LANES]; /* n of them */
+	size_t n;                                 /* 0: none yet */
+	double compute;                           /* capacity; the other resources have 1 */
+	double rate[ENGINE_LANES];
+};
+
 struct engine {
 	const struct task *tasks;
 	const uint32_t *deps;
@@ -82,6 +92,7 @@ struct engine {
 	uint32_t *changed, n_changed; /* actors whose lanes or moving tasks changed at this instant */
 	bool *is_changed;
 	uint32_t *leaders, n_leaders; /* whose members' rates changed at this instant */
+	struct shares shares[1 << SHARES_BITS];
 };
 
 static inline void set_state(struct engine *g, uint32_t slot, enum slot_state state)

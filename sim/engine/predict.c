@@ -78,21 +78,26 @@ static enum status set_joins(const struct program *p, struct task *tasks, const 
 	return ST_OK;
 }
 
+/* Returns the next task of a lane from task `at` on, `end` without one. Tasks are half as long as ops. */
+static size_t next_on_lane(const struct task *tasks, size_t at, size_t end, enum lane lane)
+{
+	while (at < end && tasks[at].lane != lane)
+		at++;
+	return at;
+}
+
 /* The k-th message that a stage sends on a lane is the k-th that its peer receives on the lane of the other end. The
  * task of the send names their join. */
-static enum status join_messages(const struct program *p, struct task *tasks, const size_t *first_task, size_t from,
-	size_t to, enum lane sends, enum lane receives, struct error *e)
+static enum status join_messages(struct task *tasks, const size_t *first_task, size_t from, size_t to, enum lane sends,
+	enum lane receives, struct error *e)
 {
-	const struct role *sender = &p->roles[from], *receiver = &p->roles[to];
-	size_t at = 0;
-	for (size_t i = 0; i < sender->ops.n; i++) {
-		if (sender->ops.at[i].lane != sends)
-			continue;
-		while (at < receiver->ops.n && receiver->ops.at[at].lane != receives)
-			at++;
-		if (at == receiver->ops.n)
+	const size_t end = first_task[from + 1], receiver_end = first_task[to + 1];
+	size_t at = first_task[to];
+	for (size_t i = first_task[from]; (i = next_on_lane(tasks, i, end, sends)) < end; i++, at++) {
+		at = next_on_lane(tasks, at, receiver_end, receives);
+		if (at == receiver_end)
 			return error_set(e, ST_RUN, "stage %zu sends more messages than stage %zu receives", from, to);
-		tasks[first_task[from] + i].join = tasks[first_task[to] + at++].join = (int32_t)(first_task[from] + i);
+		tasks[i].join = tasks[at].join = (int32_t)i;
 	}
 	return ST_OK;
 }
@@ -104,8 +109,8 @@ static enum status set_message_joins(const struct program *p, struct task *tasks
 	size_t stages = (size_t)p->mesh.size[DIM_PP];
 	for (size_t i = 0; i < stages && stages > 1 && !st; i++) {
 		size_t next = (i + 1) % stages;
-		if (!(st = join_messages(p, tasks, first_task, i, next, LANE_SEND_NEXT, LANE_RECV_PREV, e)))
-			st = join_messages(p, tasks, first_task, next, i, LANE_SEND_PREV, LANE_RECV_NEXT, e);
+		if (!(st = join_messages(tasks, first_task, i, next, LANE_SEND_NEXT, LANE_RECV_PREV, e)))
+			st = join_messages(tasks, first_task, next, i, LANE_SEND_PREV, LANE_RECV_NEXT, e);
 	}
 	return st;
 }

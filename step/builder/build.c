@@ -125,8 +125,9 @@ static void reserve_as(struct builder *b, const struct role *before)
 		some_more(before->args.n));
 }
 
-/* About what a block of Llama with tensor parallelism has on average in a pass; and each stage beside its blocks. */
-#define OPS_A_PASS 20
+/* About the most that blocks of GPT-3 with tensor parallelism have on average in a pass, and each stage beside its
+ * blocks. Room that is not used is never touched. */
+#define OPS_A_PASS 32
 #define ARGS_AN_OP 4
 #define OPS_BESIDE 64
 
