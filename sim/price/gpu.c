@@ -239,6 +239,31 @@ static double ends_B(const struct op *op, bool backward)
 	                : B * (queries + results);
 }
 
+/* Returns the columns of a systolic array that multiply zeros where a head's `width` columns are summed up. */
+static double idle_columns(int64_t width, int64_t array)
+{
+	return (double)((width + array - 1) / array * array - width);
+}
+
+/* Returns the time of a flash kernel whose products run on a systolic array. A product keeps a part of the array idle
+ * where it sums up fewer columns than the array has: queries with keys, and backward the result's gradient with values,
+ * sum up a head's columns (AI-Hypercomputer/maxtext, docs/guides/optimization/
+ * optimizing_frontier_model_training_on_tpu_v7x.md: "50% or more underutilization" with heads of 128 and 64 on arrays
+ * of 256). The other products sum up rows. What the share of heads of attention_head columns has beyond the products'
+ * own rate is a score's arithmetic on vector units, which takes as long for any width. */
+static double systolic_s(const struct op *op, const struct rates *r, double share, bool backward, double tiles,
+	double scores)
+{
+	const double product = r->product_flop_per_s[op->dtype],
+		     idle = idle_columns(op->attn.head_dim, r->matrix_array) +
+	                    (backward ? idle_columns(op_value_dim(op), r->matrix_array) : 0),
+		     slower = 1 / (r->matrix_flop_per_s[op->dtype] * share) - 1 / product;
+	struct op usual = *op; /* with heads of the width that the share is of */
+	usual.attn.head_dim = (int64_t)r->parameters->gpu.attention_head;
+	usual.attn.value_dim = 0;
+	return (op_flop(op) * tiles + 2 * scores * idle) / product + op_flop(&usual) * tiles * fmax(0, slower);
+}
+
 static double flash_s(const struct op *op, const struct rates *r, const struct stack *s)
 {
 	const bool backward = op->kind == OP_ATTENTION_GRAD || op->kind == OP_ATTENTION_PART_GRAD;
@@ -251,8 +276,10 @@ static double flash_s(const struct op *op, const struct rates *r, const struct s
 	if (s->attention8 && r->attention8_share[backward] > 0)
 		return flash8_s(op, r, backward, tiles);
 	const double scores = tiles * (double)op->attn.batch * (double)op->attn.heads * op_pairs(op);
-	return op_flop(op) * tiles / rate + narrow_s(op, r, backward, scores) + drops_s(op, r, s, backward, scores) +
-	       ends_B(op, backward) / r->memory_Bps;
+	const double tiles_s = r->matrix_array > 0 ? systolic_s(op, r, r->attention_share[kernel][backward], backward,
+							     tiles, scores)
+	                                           : op_flop(op) * tiles / rate + narrow_s(op, r, backward, scores);
+	return tiles_s + drops_s(op, r, s, backward, scores) + ends_B(op, backward) / r->memory_Bps;
 }
 
 /* The products of naive attention run as batched matrix products; on vector units where a head's rows are not whole 16

@@ -87,6 +87,36 @@ static void test_attention_of_narrow_heads(void)
 	program.config.stack = stack_default();
 }
 
+/* Heads of 128 reach 0.5 of the peak forward and 0.4 backward, products 0.8. So a product takes 1.25 of the ideal time
+ * of one with 128 columns, and the scores take 2 (2 - 1.25) = 1.5 forward and 5 (2.5 - 1.25) = 6.25 backward, for any
+ * width. An array of 256 takes heads of 128 twice as long in one product forward, and in two backward. */
+static void test_attention_on_arrays(void)
+{
+	mesh(1, 1);
+	struct machine m = gpu();
+	struct op half = {.kind = OP_ATTENTION, .dtype = DT_BF16, .out_dtype = DT_BF16, .attn = {4, 32, 8, 4096, 128}},
+		  whole = half;
+	whole.attn.head_dim = 256;
+	m.device.gemm_share = 0.8;
+	m.device.attention_share[KERNEL_FA2][0] = 0.5;
+	m.device.attention_share[KERNEL_FA2][1] = 0.4;
+	const double ideal = 2 * 4.0 * 32 * 4096 * 4096 * 128 / m.device.matrix_flop_per_s[DT_BF16];
+	m.device.matrix_array = 128;
+	NEAR(cost(&m, half).alone_s, KERNEL_S + 4 * ideal + ends_B(&half, false) / 1.8e12);
+	NEAR(cost(&m, whole).alone_s, KERNEL_S + (4 * 1.25 + 1.5) * ideal + ends_B(&whole, false) / 1.8e12);
+	m.device.matrix_array = 256;
+	NEAR(cost(&m, half).alone_s, KERNEL_S + (3 * 1.25 + 1.5) * ideal + ends_B(&half, false) / 1.8e12);
+	NEAR(cost(&m, whole).alone_s, KERNEL_S + (4 * 1.25 + 1.5) * ideal + ends_B(&whole, false) / 1.8e12);
+	half.kind = whole.kind = OP_ATTENTION_GRAD;
+	NEAR(cost(&m, half).alone_s, KERNEL_S + (7 * 1.25 + 6.25) * ideal + ends_B(&half, true) / 1.8e12);
+	NEAR(cost(&m, whole).alone_s, KERNEL_S + (10 * 1.25 + 6.25) * ideal + ends_B(&whole, true) / 1.8e12);
+	half.attn.value_dim = 256; /* of the two, only queries with keys sum up 128 columns */
+	const double rows = 4.0 * 4096, results = rows * 32 * 256, queries = rows * 32 * 128,
+		     kv = rows * 8 * (128 + 256);
+	NEAR(cost(&m, half).alone_s,
+		KERNEL_S + (7 * 1.25 + 1 * 1.25 + 6.25) * ideal + (4 * results + 10 * queries + 4 * kv) / 1.8e12);
+}
+
 /* In fp8 by the GPU's own share of the fp8 rate, with casts of 3 bytes an element: of queries, keys and values, and
  * backward of the result's gradient and theirs. */
 static void test_attention_in_8_bits(void)
@@ -151,5 +181,6 @@ static void test_ordered_heads(void)
 
 UNIT_MAIN("cost of attention", {"attention under a mask", test_masked_attention},
 	{"attention on Blackwell", test_attention_on_blackwell},
-	{"attention of narrow heads", test_attention_of_narrow_heads}, {"dropout in flash kernels", test_flash_dropout},
+	{"attention of narrow heads", test_attention_of_narrow_heads},
+	{"attention on systolic arrays", test_attention_on_arrays}, {"dropout in flash kernels", test_flash_dropout},
 	{"ordered heads", test_ordered_heads}, {"attention in fp8", test_attention_in_8_bits})

@@ -74,6 +74,7 @@ static const struct catalogue_key keys[] = {
 	MATRIX("fp8", DT_FP8),
 	MATRIX("mxfp8", DT_MXFP8),
 	MATRIX("nvfp4", DT_NVFP4),
+	WHOLE("matrix.array", false, 1, 4096, d.matrix_array),
 	NUMBER("vector.fp32", true, UNIT_FLOP_PER_S, 1e9, 1e17, d.vector_flop_per_s),
 	TEXT("memory.type", true, d.memory_type),
 	BYTES("memory.capacity", true, 1e8, 1e15, d.mem_B),
