@@ -34,6 +34,7 @@ static void write_verdict(const struct outcome *o, const struct result *m, FILE 
 	if (!m && verdict_fit(&p->memory) == FIT_NOT) {
 		fputs("<h1>Does not fit: ", out);
 		verdict_missing(&p->memory, out);
+		verdict_error(&p->memory, out);
 		fprintf(out, ".</h1>\n<p>If it had the memory, a step would take %s (90 %% interval: %s).</p>\n",
 			time_text(a, p->time.step_s), range);
 		return;

@@ -34,6 +34,9 @@ static json_t *memory_json(const struct result_memory *m)
 		json_put(o, figure_memories[i].key, bytes(figure_memory_B(m, i)), &good);
 	json_put(o, "capacity_bytes", bytes(m->capacity_B), &good);
 	json_put(o, "fits", json_boolean(m->fits), &good);
+	if (m->high_B > 0)
+		json_put(o, "interval80_bytes", json_pack("[I, I]", (json_int_t)m->low_B, (json_int_t)m->high_B),
+			&good);
 	return checked(o, good);
 }
 

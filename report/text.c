@@ -197,8 +197,8 @@ static void memory_rows(struct sheet *s)
 			noise ? NAN : figure_error((double)predicted, (double)measured), NAN, "");
 	}
 	char capacity[QUANTITY_MAX], behind[2 * QUANTITY_MAX];
-	snprintf(behind, sizeof behind, "%s %s", p->fits ? "fits in" : "DOES NOT FIT in",
-		quantity_format(capacity, (double)p->capacity_B, UNIT_BYTE));
+	snprintf(behind, sizeof behind, "%s %s%s", p->fits ? "fits in" : "DOES NOT FIT in",
+		quantity_format(capacity, (double)p->capacity_B, UNIT_BYTE), verdict_may_fit(p) ? " (may err)" : "");
 	quantity_row(s, MARGIN "total", (double)p->total_B, m ? (double)m->total_B : NAN, UNIT_BYTE,
 		p->capacity_B ? behind : "");
 }

@@ -12,6 +12,19 @@ enum fit verdict_fit(const struct result_memory *m)
 	return !m->fits ? FIT_NOT : m->total_B > m->usual_B ? FIT_TIGHT : FIT_WELL;
 }
 
+bool verdict_may_fit(const struct result_memory *m)
+{
+	return verdict_fit(m) == FIT_NOT && m->low_B > 0 && m->low_B <= m->capacity_B;
+}
+
+void verdict_error(const struct result_memory *m, FILE *out)
+{
+	if (verdict_may_fit(m))
+		fprintf(out,
+			". It may fit all the same: one in ten published peaks is over %.0f %% lower than predicted",
+			100 * (1 - (double)m->low_B / (double)m->total_B));
+}
+
 void verdict_missing(const struct result_memory *m, FILE *out)
 {
 	char needs[QUANTITY_MAX], has[QUANTITY_MAX], lacks[QUANTITY_MAX], part[QUANTITY_MAX];
@@ -66,6 +79,7 @@ void verdict_step(const struct result *p, const struct result *m, FILE *out)
 	if (fit == FIT_NOT) {
 		fputs("DOES NOT FIT: ", out);
 		verdict_missing(memory, out);
+		verdict_error(memory, out);
 		fputs(m ? ". " : ". With more memory: a", out);
 	}
 	print_step(p, m, fit != FIT_NOT || m ? "A" : "", out);

@@ -11,6 +11,10 @@
 enum fit { FIT_NOT, FIT_TIGHT, FIT_WELL };
 
 enum fit verdict_fit(const struct result_memory *m);
+/* True where it does not fit by less than such predictions err (struct result_memory, low_B). */
+bool verdict_may_fit(const struct result_memory *m);
+/* Prints a sentence that says so, after a full stop; nothing elsewhere. */
+void verdict_error(const struct result_memory *m, FILE *out);
 
 /* Print one line without its end. What is missing where it does not fit ("a rank needs 112 GiB, the device has 79.6 GiB
  * (32.4 GiB short; largest: activations 60.1 GiB)"), and how full the device is where it is tight. */

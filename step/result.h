@@ -16,6 +16,8 @@ struct result_memory {
 	uint64_t total_B, capacity_B;
 	uint64_t usual_B; /* what plans of a search fill of a device where some plan needs no more; prediction only */
 	bool fits;
+	uint64_t low_B, high_B; /* between which four of five published peaks lie, as shares of their predictions;
+	                           0: measured, or no GPU */
 	uint64_t context_B, communicators_B; /* they add up to overhead_B */
 	int64_t communicators;               /* of the rank */
 	uint64_t first_B; /* what the allocator has given out at the peak on the first stage, without overhead: what

@@ -47,6 +47,37 @@ static void test_limits(void)
 	}
 }
 
+/* A plan may fit if a tenth of published peaks would. */
+static void test_may_fit(void)
+{
+	struct result r = needs(84 * GiB, 1);
+	CU_ASSERT_FALSE(verdict_may_fit(&r.memory)); /* not known */
+	r.memory.low_B = 80 * GiB;
+	CU_ASSERT_TRUE(verdict_may_fit(&r.memory));
+	r.memory.low_B++;
+	CU_ASSERT_FALSE(verdict_may_fit(&r.memory));
+	r = needs(70 * GiB, 1); /* it fits anyway */
+	r.memory.low_B = 60 * GiB;
+	CU_ASSERT_FALSE(verdict_may_fit(&r.memory));
+}
+
+/* By 4 of 80 GiB: the verdict says what such predictions err by, before the time. */
+static void test_may_fit_words(void)
+{
+	struct result r = needs(84 * GiB, 1);
+	char *text = NULL;
+	size_t len;
+	r.memory.low_B = 63 * GiB; /* 75 % */
+	FILE *out = open_memstream(&text, &len);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(out);
+	verdict_step(&r, NULL, out);
+	fclose(out);
+	CU_ASSERT_PTR_NOT_NULL(
+		strstr(text, "It may fit all the same: one in ten published peaks is over 25 % lower than "
+			     "predicted. With more memory: a step takes"));
+	free(text);
+}
+
 static void test_words(void)
 {
 	char *missing = words(verdict_missing, 100 * GiB), *tight = words(verdict_tight, 76 * GiB);
@@ -130,5 +161,5 @@ static void test_sweep(void)
 	check_sweep(none, 2, -1, "None of this fits. With cluster.nodes = 2 a rank needs 90.0 GiB");
 }
 
-UNIT_MAIN("verdict", {"limits", test_limits}, {"words", test_words}, {"a step", test_step},
-	{"the best of a sweep", test_sweep})
+UNIT_MAIN("verdict", {"limits", test_limits}, {"words", test_words}, {"may fit", test_may_fit},
+	{"may fit, in words", test_may_fit_words}, {"a step", test_step}, {"the best of a sweep", test_sweep})
