@@ -12,11 +12,12 @@ bool config_is_given(const struct config *c, enum key_id id)
 }
 
 /* Returns who chose a value that the user did not write; "" if the user did. */
-static const char *chosen_by(const struct config *c, enum origin kind, char *buf, size_t size)
+static const char *chosen_by(const struct config *c, enum key_id id, char *buf, size_t size)
 {
+	const enum origin kind = c->origin[id].kind;
 	buf[0] = '\0';
 	if (kind == ORIGIN_DEFAULT)
-		snprintf(buf, size, " (default)");
+		snprintf(buf, size, " (the default; --set %s=... takes another)", config_key(id)->path);
 	else if (kind == ORIGIN_STACK)
 		snprintf(buf, size, " (from stack %s)", c->train.stack);
 	else if (kind == ORIGIN_PRESET)
@@ -38,7 +39,7 @@ static enum status error_at(const struct config *c, enum key_id id, bool at_key,
 		return error_set(e, ST_INPUT, "--set %s=%s: %s", k->path, key_value_text(k, c, value), text);
 	int line = at_key ? o->key_line : o->line, col = at_key ? o->key_col : o->col;
 	return error_set(e, ST_INPUT, "%s:%d:%d: %s: %s%s", c->path, line ? line : 1, col ? col : 1, k->path, text,
-		chosen_by(c, o->kind, by, sizeof by));
+		chosen_by(c, id, by, sizeof by));
 }
 
 enum status config_error(const struct config *c, enum key_id id, struct error *e, const char *fmt, ...)

@@ -216,7 +216,7 @@ static void test_plan_messages(void)
 		"that do: 512)");
 	refused(GPT2, 24,
 		"cfg.yaml:1:1: train.global_batch: 64 does not split into micro-batches of 8 on 24 replicas (nearest "
-		"that do: 192) (default)");
+		"that do: 192) (the default; --set train.global_batch=... takes another)");
 	refused("model: {preset: llama3-8b}\nparallel: {tensor: 8}", 12,
 		"cfg.yaml:2:20: parallel.tensor: 8 does not divide 12 ranks (nearest that do: 6, 12)");
 	refused("model: {preset: llama3-8b}\nparallel: {tensor: 2, data: 2}", 8,
