@@ -77,7 +77,7 @@ What is predicted alone is refused where it would be executed; the rest is execu
 docs/reference.md names every command, option, exit code, JSON key, CSV column and type of Hugging Face models, docs/frameworks.md every framework.
 
     $ python3 $ROOT/tests/golden/contract.py $ROOT
-    17 commands, 48 options, 4 exit codes, 149 keys of JSON
+    17 commands, 48 options, 4 exit codes, 150 keys of JSON
 
 A sliding window: attention's work falls with it. Moments in 8 bits: memory and the update. Where one would be executed and is not, a line says so.
 
