@@ -457,6 +457,10 @@ double op_flop(const struct op *op);
 double op_read_B(const struct op *op);
 /* Elements of parameters' gradients that an op of the backward pass writes; 0: none. */
 double op_gradient_elements(const struct op *op);
+/* How many tensors these are. Modules whose products are one op (Q, K and V) count once. */
+int64_t op_gradients(const struct op *op);
+/* How many tensors that are not trained a module keeps: a batch norm's mean, variance and count of batches. */
+int64_t op_buffers(const struct op *op);
 double op_write_B(const struct op *op);
 /* Kernels that a framework launches for it; on cores one call does all. */
 int64_t op_calls(const struct op *op);

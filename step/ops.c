@@ -187,6 +187,17 @@ double op_gradient_elements(const struct op *op)
 	return elements;
 }
 
+int64_t op_gradients(const struct op *op)
+{
+	int64_t n = 0;
+	if (op_gradient_elements(op) > 0)
+		for (int i = 0; i < kinds[op->kind].n_args; i++)
+			n += kinds[op->kind].arg[i].type == TYPE_OUT && extent_of(op, i).whole > 0;
+	return n;
+}
+
+int64_t op_buffers(const struct op *op) { return op->kind == OP_BATCH_NORM ? 3 : 0; }
+
 double op_read_B(const struct op *op) { return op_moved_B(op, ACC_R); }
 
 double op_write_B(const struct op *op) { return op_moved_B(op, ACC_W); }

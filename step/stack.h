@@ -197,10 +197,12 @@ struct stack {
 	                     copied out of what was gathered, or gradients into what is scattered, on the compute stream
 	                     (PyTorch)
 	                   */
-	double gradient_passes, gradient_calls; /* no habit: config_resolve sets them from both. How often such kernels
-	                                           read and write a gradient, and what ops more the host thread
-	                                           issues for a parameter, in each micro-batch on average */
-	double expert_passes;                   /* the same of experts' gradients, which other ranks hold */
+	double gradient_passes, gradient_calls;  /* no habit: config_resolve sets them from both. How often such kernels
+	                                            read and write a gradient, and what ops more the host thread
+	                                            issues for a parameter, in each micro-batch on average */
+	double expert_passes;                    /* the same of experts' gradients, which other ranks hold */
+	double gradient_kernels, buffer_kernels; /* no habit: the kernels that DDP launches for each gradient, and each
+	                                            buffer, by itself, likewise */
 	bool reduces_whole; /* zero1, zero2: a bucket of gradients is all-reduced, and a rank keeps its part (DeepSpeed)
 	                     */
 	bool keeps_attention_once; /* the product behind attention keeps attention's own result, and none in fp8 besides

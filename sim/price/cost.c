@@ -185,6 +185,13 @@ static double more_copies(const struct program *p, const struct op *op)
 	return op_gradient_elements(op) > 0 ? p->config.stack.gradient_calls : 0;
 }
 
+/* Returns the host thread's time to launch kernels that copy each gradient and buffer by itself. The executor, which
+ * a profile speaks of, copies none. */
+static double more_kernels_s(const struct program *p, const struct op *op, const struct rates *r)
+{
+	return p->config.train.cuda_graph || r->measured ? 0 : gpu_copies(op, &p->config.stack) * r->launch_s;
+}
+
 /* An adapter's factor in an FSDP unit of its own is gathered for each use, and its gradient is scattered. The host
  * thread issues that for each module, beside the module's own product. Its rate limiter lets two gathers at most be
  * under way, and waits on the host for the use of the one before (torch/distributed/fsdp/_runtime_utils.py, _unshard:
@@ -235,7 +242,8 @@ static enum status cost_compute(const struct program *p, const struct op *op, co
 		one.dtype = DT_FP32;
 	if (!r->is_host)
 		out->issue_s = op_issue_s(p, op, r) * (1 + more_copies(p, op)) +
-		               (loop > 1 ? 0 : more_experts_s(p, op, r)) + biases_s(p, op, r) + dtensors_s(p, op, r);
+		               (loop > 1 ? 0 : more_experts_s(p, op, r)) + biases_s(p, op, r) + dtensors_s(p, op, r) +
+		               more_kernels_s(p, op, r);
 	if (!price_by_profile(&one, r, out))
 		price_by_roofline(p, &one, r, out);
 	out->issue_s *= loop;

@@ -414,11 +414,17 @@ double gpu_op_B(const struct op *op, const struct stack *s)
 	}
 }
 
+double gpu_copies(const struct op *op, const struct stack *s)
+{
+	return s->gradient_kernels * (double)op_gradients(op) + s->buffer_kernels * (double)op_buffers(op);
+}
+
 /* Returns the time of the kernels that carry an op's gradients through a bucket. */
 static double copies_s(const struct op *op, const struct rates *r, const struct stack *s)
 {
 	const double passes = op->kind == OP_GROUPED_GEMM ? s->expert_passes : s->gradient_passes;
-	return passes * 2 * op_gradient_elements(op) * dtype_bytes((enum dtype)op->out_dtype) / r->memory_Bps;
+	return passes * 2 * op_gradient_elements(op) * dtype_bytes((enum dtype)op->out_dtype) / r->memory_Bps +
+	       gpu_copies(op, s) * r->parameters->gpu.kernel_s;
 }
 
 /* Returns the time of the kernels that put heads in order before and after a naive product. */

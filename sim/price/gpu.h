@@ -26,6 +26,9 @@
 
 #include "sim/price/rates.h"
 
+/* Returns the kernels that copy an op's gradients or buffers, one for each tensor. */
+double gpu_copies(const struct op *op, const struct stack *s);
+
 /* Returns the time of the kernels of one op, launches aside. Fills the bound of it. */
 double gpu_op_s(const struct op *op, const struct rates *r, const struct stack *s, enum bound *bound);
 

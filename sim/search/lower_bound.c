@@ -196,7 +196,8 @@ static void short_config(const struct config *c, int64_t repeats, struct config 
 		out->train.offload = OFF_NONE; /* times without copies; the memory of those that stay: bounds */
 	out->micro_batches = 1;
 	/* by strategy, replicas and micro-batches */
-	out->stack.gradient_passes = out->stack.expert_passes = out->stack.gradient_calls = 0;
+	out->stack.gradient_passes = out->stack.expert_passes = 0;
+	out->stack.gradient_calls = out->stack.gradient_kernels = out->stack.buffer_kernels = 0;
 	out->stack.frees_gradients = false; /* memory_B counts with it */
 	p->strategy = STRAT_NONE;
 	p->expert_overlap = false;

@@ -261,7 +261,10 @@ static int64_t expert_replicas(const struct parallel *p)
  * copy of gradients into what it scatters is the cast to reduce_dtype. FSDP1 gathers in place; it concatenates a unit's
  * gradients, because the weights are pieces of one tensor, and divides them (_flat_param.py: _get_unflat_views;
  * _runtime_utils.py: _div_if_needed). That is as much as two gathers. Frozen weights' copies are left out, and those of
- * weights that a single rank holds: nothing is gathered or reduced. */
+ * weights that a single rank holds: nothing is gathered or reduced. DDP's are a kernel for each gradient and copy,
+ * which C++ launches; FSDP's are one for all tensors of a unit. Before a step's first forward pass DDP also broadcasts
+ * buffers, and copies each out (broadcast_buffers; torch/csrc/distributed/c10d/comm.cpp, BroadcastWork::finish). A
+ * compiled model's launches are left out: no such run is known whose host thread sets the pace. */
 static double flat_passes(const struct config *c, int64_t replicas)
 {
 	const struct parallel *p = &c->parallel;
@@ -286,10 +289,14 @@ static void resolve_gradient_copies(struct config *c)
 	const enum strategy s = p->strategy;
 	struct stack *k = &c->stack;
 	k->gradient_passes = k->expert_passes = k->gradient_calls = 0;
-	const bool every = strategy_has(s, STRATEGY_CUTS_WEIGHTS);
+	k->gradient_kernels = k->buffer_kernels = 0;
+	const bool every = strategy_has(s, STRATEGY_CUTS_WEIGHTS),
+		   launches_each = !every && !strategy_has(s, STRATEGY_CUTS_GRADIENTS) && !c->train.fused;
 	if (k->copies_flat) {
 		k->gradient_passes = flat_passes(c, p->data * p->context);
 		k->expert_passes = flat_passes(c, expert_replicas(p));
+		k->gradient_kernels = launches_each ? k->gradient_passes : 0;
+		k->buffer_kernels = k->gradient_kernels / 2;
 	}
 	if (!k->copies_gradients || !strategy_has(s, STRATEGY_CUTS_STATES))
 		return;

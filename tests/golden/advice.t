@@ -5,17 +5,12 @@ What would shorten the step: each change predicted by itself. Launches, a loader
     > advice $ROOT/configs/starved.yaml --set cluster.system=dgx-h100
     > advice $ROOT/configs/sync.yaml
     Changes that shorten the step, each alone; symptom: launch-bound (22 changes tried)
-                                          saves  of the step  tuning stage
-        with
-    ----------------------------------------------------------------------
-      the step as one CUDA graph        7.78 ms       56.7 %  3 fuse
-        --set train.cuda_graph=true
-      larger micro-batches              6.82 ms       49.7 %  3 fuse
-        --set train.micro_batch=8
-      16-bit weights, fp32 master copy  4.10 ms       29.9 %  1 format
-        --set train.param_dtype=bf16 --set train.master_weights=true
-      another number of stages          2.98 ms       21.7 %  6 pipeline
-        --set parallel.pipeline=2
+                                        saves  of the step  tuning stage   with
+    ---------------------------------------------------------------------------------------------------
+      the step as one CUDA graph      11.0 ms       61.8 %  3 fuse         --set train.cuda_graph=true
+      larger micro-batches            6.83 ms       38.3 %  3 fuse         --set train.micro_batch=8
+      another data-parallel strategy  5.82 ms       32.6 %  5 communicate  --set parallel.strategy=fsdp
+      fused kernels                   5.12 ms       28.7 %  3 fuse         --set train.fused=true
     Changes that shorten the step, each alone; symptom: data-starved (22 changes tried)
                              saves  of the step  tuning stage  with
     --------------------------------------------------------------------------------
@@ -48,7 +43,7 @@ fp32 on a GPU with Tensor Cores, an odd vocabulary, naive attention, kernels one
                             saves  of the step  tuning stage  with
     ---------------------------------------------------------------------------------------
       16-bit products      511 ms       76.7 %  1 format      --set train.dtype=bf16
-      tf32 products        417 ms       62.6 %  1 format      --set train.dtype=tf32
+      tf32 products        417 ms       62.5 %  1 format      --set train.dtype=tf32
       flash attention     53.4 ms        8.0 %  3 fuse        --set train.attention=flash
       the compiled stack  42.3 ms        6.3 %  3 fuse        --set train.stack=pytorch-ddp
     Changes that shorten the step, each alone; symptom: compute-bound (18 changes tried)

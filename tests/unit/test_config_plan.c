@@ -32,11 +32,16 @@ static void test_resolve(void)
 	CU_ASSERT_DOUBLE_EQUAL(c.stack.gradient_calls, 1.5 / 4, 1e-12); /* with the last of four micro-batches */
 	c = resolved(GPT2 "train: {stack: pytorch-ddp, global_batch: 64, micro_batch: 4}", 4);
 	CU_ASSERT_DOUBLE_EQUAL(c.stack.gradient_passes, 2.0 / 4, 1e-12); /* with the last of four micro-batches */
+	CU_ASSERT_EQUAL(c.stack.gradient_kernels, 0);                    /* compiled */
+	c = resolved(GPT2 "train: {stack: pytorch-ddp-eager, global_batch: 64, micro_batch: 4}", 4);
+	CU_ASSERT_DOUBLE_EQUAL(c.stack.gradient_kernels, 2.0 / 4, 1e-12);
+	CU_ASSERT_DOUBLE_EQUAL(c.stack.buffer_kernels, 1.0 / 4, 1e-12);
 	c = resolved(GPT2 "train: {stack: pytorch-ddp}", 1);
 	CU_ASSERT_EQUAL(c.stack.gradient_passes, 0); /* no bucket */
 	c = resolved(GPT2 "train: {stack: pytorch-fsdp, global_batch: 64, micro_batch: 4}\nparallel: {strategy: fsdp}",
 		4);
-	CU_ASSERT_EQUAL(c.stack.gradient_passes, 2); /* two gathers */
+	CU_ASSERT_EQUAL(c.stack.gradient_passes, 2);  /* two gathers */
+	CU_ASSERT_EQUAL(c.stack.gradient_kernels, 0); /* one for all tensors of a unit */
 	c = resolved(GPT2 "train: {stack: pytorch-fsdp}\nparallel: {strategy: fsdp, reshard_after_forward: false}", 4);
 	CU_ASSERT_EQUAL(c.stack.gradient_passes, 1);
 	CU_ASSERT_EQUAL(c.stack.gradient_calls, 0);

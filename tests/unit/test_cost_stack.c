@@ -122,6 +122,20 @@ static void test_copies_gradients(void)
 	NEAR(cost(&m, norm).alone_s, plain.alone_s + 8 * 2 * 4096 / (2e12 * 0.9)); /* weight and bias */
 	NEAR(cost(&m, forward).alone_s, before.alone_s);
 	NEAR(cost(&m, forward).issue_s, before.issue_s);
+	program.config.stack.gradient_calls = 0;
+	program.config.stack.gradient_kernels = 2; /* a norm has two gradients */
+	NEAR(cost(&m, weight).issue_s, product.issue_s + 2 * m.device.launch_s);
+	NEAR(cost(&m, norm).issue_s, plain.issue_s + 4 * m.device.launch_s);
+	NEAR(cost(&m, forward).issue_s, before.issue_s);
+	const double copied_s = cost(&m, norm).alone_s;
+	program.config.stack.gradient_kernels = 0;
+	NEAR(copied_s, cost(&m, norm).alone_s + 4 * 1.5e-6);
+	struct op batch = norm;
+	batch.kind = OP_BATCH_NORM;
+	const double issue_s = cost(&m, batch).issue_s;
+	program.config.stack.buffer_kernels = 0.25; /* of mean, variance and count, in one of four micro-batches */
+	NEAR(cost(&m, batch).issue_s, issue_s + 0.75 * m.device.launch_s);
+	NEAR(cost(&m, norm).issue_s, plain.issue_s);
 	struct op experts = weight;
 	experts.kind = OP_GROUPED_GEMM;
 	experts.gemm.groups = 2;
