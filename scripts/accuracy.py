@@ -369,8 +369,11 @@ choices were made with their errors in view:
 | | softmax of NeMo's vision transformers; GPT-NeoX's traffic; the stack of Primus |
 | experts | DeepEP's exchanges; launches of products; traffic of their weights |
 | | kernels that order their rows and add them up; MaxText's masks; Megatron's biases |
-| rows | 229 that their authors' files describe otherwise; layers of LiBai's stages |
+| rows | some 320 that their authors' files describe otherwise; layers of LiBai's stages |
 | | cuDNN's attention in TRL's runs; windows for packed documents (prime-rl, torchtune) |
+| | PyTorch's RMS norm and cuDNN's attention in torchtitan's runs of late 2025 and later |
+| | gradients in fp32 (YaFSDP); tokens sent in turn (torchtitan, NeMo Automodel, Primus) |
+| | what MaxText's recipes keep of a layer |
 | | dropout of 229 runs; frozen weights in fp8 of MLPerf's adapters |
 | all | attention under a mask; words of software |
 

@@ -118,7 +118,13 @@ EXPERTS = (
     ),
     ('MaxText on B200', span, steps(framework='MaxText', gpu='^B200$')),
     ('torchtitan and prime-rl on 32 B300', span, steps(source='prime-rl$')),
-    ('Qwen3 235B on 64 GB200 (A4X)', span, steps(source='A4X', model='235B')),
+    ('Qwen3 235B on 64 GB200 and GB300 (A4X)', span, steps(source='A4X', model='235B')),
+    (
+        'MaxText on TPU v5p and Ironwood',
+        span,
+        steps(source='tpu-recipes .(v5p|Ironwood, experts)', model='DeepSeek|gpt-oss|Qwen3|Llama-4'),
+    ),
+    ('Nemotron 3 Nano on GH200', span, steps(source='geodesic')),
     ('routing that nothing balances by force', span, steps(notes='routing is the router')),
 )
 
@@ -161,6 +167,7 @@ OTHERS = (
         span,
         steps(source='together-dgxc|NVFP4 bench', gpu='^B200$', dtype='bf16', model='Llama|Nemotron4'),
     ),
+    ('GPT-2 XL under FSDP2 without a fused AdamW (H100)', span, steps(source='torch-mojo', gpu='^H100$', model='XL')),
     ("prime-rl's own benchmarks", span, steps(source='prime-rl .benchmarks')),
     ("an RTX A6000 in torchtune's table", span, steps(framework='torchtune', gpu='RTX A6000')),
 )
@@ -170,6 +177,11 @@ NETWORKS = (
         'ring attention over 4 context ranks and more',
         span,
         steps(lambda r: number(r, 'cp') >= 4, source='^pytorch/torchtitan$'),
+    ),
+    (
+        'ring attention on TPU v5p, 65k to 14M tokens',
+        span,
+        steps(source='tpu-recipes .v5p', model='wide heads'),
     ),
     (
         'FSDP1 units that are smaller than a recomputed block, over InfiniBand',
