@@ -45,7 +45,7 @@ static void note_absent(const struct import *im)
 		first = l;
 		n++;
 	}
-	if (first && strncmp(first->why, "what", 4) == 0)
+	if (first && first->alone)
 		log_note("%s: %s = %s: %s", im->name, first->path, first->value, first->why);
 	else if (first)
 		log_note("%s: %zu of its values %s not in the file, such as %s = %s %s", im->name, n,

@@ -17,6 +17,7 @@ struct leaf {
 	enum key_id unmet; /* NOT_MODELLED: the key of CONFIG.yaml that has no such value, or whose value is absent;
 	                      else KEY_COUNT */
 	bool absent;       /* its value stands elsewhere: "$TP", "auto" */
+	bool alone;        /* absent, as a key that it goes with is */
 	bool unknown;      /* NOT_MODELLED: no table names it */
 	const char *near;  /* of an unknown one: the key that it is a slip of; NULL: none is that near; borrowed */
 	char why[WHY_MAX]; /* TAKEN: as which keys of CONFIG.yaml */

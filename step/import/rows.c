@@ -351,12 +351,14 @@ static enum status check_known(const struct import_row *r, const struct leaf *l,
 }
 
 /* Records that the text leaves a key of CONFIG.yaml open. */
-static void lack(struct leaf *l, enum key_id to, const char *why)
+static void lack(struct leaf *l, enum key_id to, bool alone)
 {
 	if (l->verdict != LEFT)
 		return;
-	leaf_judge(l, NOT_MODELLED, "%s (--set %s)", why, config_key(to)->path);
+	leaf_judge(l, NOT_MODELLED, "%s is not in this file (--set %s)", alone ? "what it goes with" : "the value",
+		config_key(to)->path);
 	l->absent = true;
+	l->alone = alone;
 	l->unmet = to;
 }
 
@@ -387,8 +389,8 @@ static enum status take(struct import *im, const struct import_row *r, struct le
 		} else if (l->verdict == LEFT)
 			leaf_judge(l, NO_EFFECT, "off");
 		break;
-	case LACKS: lack(l, r->to, "the value is not in this file"); break;
-	case ALONE: lack(l, r->to, "what it goes with is not in this file"); break;
+	case LACKS: lack(l, r->to, false); break;
+	case ALONE: lack(l, r->to, true); break;
 	case UNKNOWN: break;
 	}
 	if (!st && r->with && l->verdict != LEFT) {
