@@ -11,7 +11,7 @@
 # "[N]" is the exit code when it is not 0. A line that ends in " (glob)" is matched with * and ? as wildcards. Blank
 # lines do not count.
 # --update writes what is printed now into the files; read the difference before keeping it. A command that is still
-# running after 120 s (STEPSIM_GOLDEN_TIMEOUT) fails, and keeps its text in an update.
+# running after 300 s (STEPSIM_GOLDEN_TIMEOUT) fails, and keeps its text in an update.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 ROOT=$(cd "$here/../.." && pwd)
@@ -19,7 +19,7 @@ export ROOT
 export PATH="${STEPSIM_BIN:-$ROOT/build/release}:$PATH" LC_ALL=C
 unset COLUMNS
 update=false
-timeout=${STEPSIM_GOLDEN_TIMEOUT:-120}
+timeout=${STEPSIM_GOLDEN_TIMEOUT:-300}
 if [ "${1:-}" = --update ]; then
 	update=true
 	shift
