@@ -59,7 +59,10 @@ static int32_t like(struct builder *b, int32_t id, enum component comp)
 	return build_buffer(b, comp, buf.dtype, build_size(b, id), false);
 }
 
-static bool offloads_activations(const struct builder *b) { return b->c->train.offload == OFF_ACTIVATIONS && !b->st; }
+static bool offloads_activations(const struct builder *b)
+{
+	return b->c->train.offload == OFF_ACTIVATIONS && b->c->train.offload_layers > 0 && !b->st;
+}
 
 static bool goes_out(const struct builder *b, int64_t layer)
 {

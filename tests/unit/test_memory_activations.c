@@ -10,9 +10,9 @@
 /* Of a layer, by what twelve more add. */
 static double layer_B(struct config c)
 {
-	c.model.layers = c.train.recompute_layers = 12;
+	c.model.layers = c.train.recompute_layers = c.train.offload_layers = 12;
 	double few = (double)peak(&c).peak_component_B[COMP_ACTIVATIONS];
-	c.model.layers = c.train.recompute_layers = 24;
+	c.model.layers = c.train.recompute_layers = c.train.offload_layers = 24;
 	return ((double)peak(&c).peak_component_B[COMP_ACTIVATIONS] - few) / 12;
 }
 

@@ -205,6 +205,9 @@ static void test_some_activations(void)
 	program_destroy(five);
 	program_destroy(four);
 	program_destroy(p);
+	p = built("train.offload=activations train.offload_layers=0", 1);
+	CU_ASSERT_EQUAL(crossed(&p->roles[0]).out_B, 0);
+	program_destroy(p);
 }
 
 /* ---- all kinds of plans ---- */
