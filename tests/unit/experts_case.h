@@ -6,6 +6,7 @@
 
 #include "step/program.h"
 #include "tests/unit/harness.h"
+#include "tests/unit/parse_with.h"
 
 #define L 3
 #define H 64
@@ -22,13 +23,7 @@ static inline struct program *program_of(const char *more, int64_t ranks)
 	static struct config c;
 	struct error e = {0};
 	struct program *p = NULL;
-	const char *sets[16];
-	size_t n = 0;
-	char copy[512];
-	snprintf(copy, sizeof copy, "%s", more);
-	for (char *at = strtok(copy, " "); at && n < 16; at = strtok(NULL, " "))
-		sets[n++] = at;
-	if (config_parse(base, strlen(base), "experts.yaml", sets, n, &c, &e))
+	if (parse_with(base, "experts.yaml", more, &c, &e))
 		fprintf(stderr, "%s: %s\n", more, e.text);
 	c.node_ranks = 4;
 	if (e.status || config_resolve(&c, ranks, &e) || program_build(&c, &p, &e) || program_check(p, &e)) {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "tests/unit/harness.h"
+#include "tests/unit/remarked.h"
 #include "topology/discover/discover.h"
 #include "topology/discover/join.h"
 #include "topology/graph/rates.h"
@@ -82,16 +83,6 @@ static inline void sound(const struct graph *g)
 	struct error e = {0};
 	CU_ASSERT_EQUAL(topology_check(g, &e), ST_OK);
 	CU_ASSERT_STRING_EQUAL(e.text, "");
-}
-
-static inline bool remarked(const struct graph *g, bool contradiction, const char *text)
-{
-	for (size_t i = 0; i < g->remark.n; i++)
-		if (g->remark.at[i].contradiction == contradiction && strstr(g->remark.at[i].text, text))
-			return true;
-	for (size_t i = 0; i < g->remark.n; i++)
-		fprintf(stderr, "looked for '%s', found '%s'\n", text, g->remark.at[i].text);
-	return false;
 }
 
 static inline void silent(const struct graph *g)

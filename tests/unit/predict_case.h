@@ -10,6 +10,7 @@
 #include "tests/unit/constants.h"
 #include "tests/unit/harness.h"
 #include "tests/unit/machines.h"
+#include "tests/unit/parse_with.h"
 #include "tests/unit/rates.h"
 
 static const char base[] = "model: {preset: gpt2-124m, layers: 3}\ntrain: {global_batch: 8, micro_batch: 2}\n";
@@ -40,18 +41,10 @@ static inline struct machine host(const struct profile *p)
 
 static inline struct program *build(const char *more, int64_t ranks)
 {
-	char text[1024];
 	struct config c;
 	struct error e = {0};
 	struct program *p = NULL;
-	const char *sets[8];
-	size_t n = 0;
-	char copy[512];
-	snprintf(copy, sizeof copy, "%s", more);
-	for (char *at = strtok(copy, " "); at && n < 8; at = strtok(NULL, " "))
-		sets[n++] = at;
-	snprintf(text, sizeof text, "%s", base);
-	if (config_parse(text, strlen(text), "predict.yaml", sets, n, &c, &e) || config_resolve(&c, ranks, &e) ||
+	if (parse_with(base, "predict.yaml", more, &c, &e) || config_resolve(&c, ranks, &e) ||
 		program_build(&c, &p, &e)) {
 		fprintf(stderr, "%s: %s\n", more, e.text);
 		CU_FAIL_FATAL("the config");

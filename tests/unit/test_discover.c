@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/paths.h"
 #include "tests/unit/harness.h"
+#include "tests/unit/remarked.h"
 #include "topology/discover/command.h"
 #include "topology/discover/discover.h"
 #include "topology/discover/discover_here.h"
@@ -23,16 +24,6 @@
 
 static char home[PATH_MAX_LEN], folder[PATH_MAX_LEN], pids[PATH_MAX_LEN + 16];
 static const char *system_path;
-
-static bool remarked(const struct graph *g, bool contradiction, const char *text)
-{
-	for (size_t i = 0; i < g->remark.n; i++)
-		if (g->remark.at[i].contradiction == contradiction && strstr(g->remark.at[i].text, text))
-			return true;
-	for (size_t i = 0; i < g->remark.n; i++)
-		fprintf(stderr, "looked for '%s', found '%s'\n", text, g->remark.at[i].text);
-	return false;
-}
 
 static void silent(const char *what, const struct graph *g)
 {

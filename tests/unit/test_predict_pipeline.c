@@ -4,6 +4,7 @@
 #include "tests/unit/constants.h"
 #include "tests/unit/harness.h"
 #include "tests/unit/machines.h"
+#include "tests/unit/parse_with.h"
 #include "tests/unit/rates.h"
 
 #include <math.h>
@@ -48,13 +49,7 @@ static struct program *build_text(const char *text, const char *more, int64_t ra
 	struct config c;
 	struct error e = {0};
 	struct program *p = NULL;
-	const char *sets[12];
-	size_t n = 0;
-	char copy[512];
-	snprintf(copy, sizeof copy, "%s", more);
-	for (char *at = strtok(copy, " "); at && n < 12; at = strtok(NULL, " "))
-		sets[n++] = at;
-	if (config_parse(text, strlen(text), "pipeline.yaml", sets, n, &c, &e) || config_resolve(&c, ranks, &e) ||
+	if (parse_with(text, "pipeline.yaml", more, &c, &e) || config_resolve(&c, ranks, &e) ||
 		program_build(&c, &p, &e) || program_check(p, &e)) {
 		fprintf(stderr, "%s: %s\n", more, e.text);
 		CU_FAIL_FATAL("the config");

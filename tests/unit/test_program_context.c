@@ -3,6 +3,7 @@
 #include "base/array.h"
 #include "tests/unit/constants.h"
 #include "tests/unit/harness.h"
+#include "tests/unit/parse_with.h"
 #include "tests/unit/wire.h"
 
 #include <stdlib.h>
@@ -21,13 +22,7 @@ static struct config plan(const char *more, int64_t ranks)
 		"reduce_dtype: fp32}\n";
 	struct config c;
 	struct error e = {0};
-	const char *sets[16];
-	size_t n = 0;
-	char copy[512];
-	snprintf(copy, sizeof copy, "%s", more);
-	for (char *at = strtok(copy, " "); at && n < 16; at = strtok(NULL, " "))
-		sets[n++] = at;
-	if (config_parse(base, strlen(base), "context.yaml", sets, n, &c, &e) || config_resolve(&c, ranks, &e)) {
+	if (parse_with(base, "context.yaml", more, &c, &e) || config_resolve(&c, ranks, &e)) {
 		fprintf(stderr, "%s: %s\n", more, e.text);
 		CU_FAIL_FATAL("the config");
 	}

@@ -2,6 +2,7 @@
  * when, agree with closed forms; what does not go together is refused; prices follow the host's figure. */
 #include "base/array.h"
 #include "tests/unit/constants.h"
+#include "tests/unit/parse_with.h"
 #include "harness.h"
 #include "rates.h"
 
@@ -17,13 +18,7 @@ static bool resolved(const char *sets, int64_t ranks, struct error *e)
 {
 	static const char text[] = "model: {layers: 4, hidden: 64, heads: 4, vocab: 256, seq_len: 32}\n"
 				   "train: {global_batch: 8, micro_batch: 1, dtype: bf16}\n";
-	char copy[512];
-	const char *one[16];
-	size_t n = 0;
-	snprintf(copy, sizeof copy, "%s", sets);
-	for (char *at = strtok(copy, " "); at; at = strtok(NULL, " "))
-		one[n++] = at;
-	return config_parse(text, sizeof text - 1, "offload.yaml", one, n, &config, e) == ST_OK &&
+	return parse_with(text, "offload.yaml", sets, &config, e) == ST_OK &&
 	       config_resolve(&config, ranks, e) == ST_OK;
 }
 
