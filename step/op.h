@@ -339,6 +339,7 @@ struct op_collective {
 	                     full buffer of the first exchange, between the members of one place on each host; else 0 */
 	int64_t once; /* alltoall of rows that go to each rank once: elements of the full buffer without the repeats;
 	                 0: none repeats */
+	int64_t rows; /* of these the rows, where DeepEP's kernels move them; 0: links alone bound them */
 };
 
 /* COLLECTIVE between pipeline stages: coordinates along DIM_PP. */

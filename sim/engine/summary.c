@@ -53,7 +53,7 @@ static void warn_dispatch(const struct program *p, struct result *out)
 {
 	const struct config *c = &p->config;
 	const int64_t ranks = p->mesh.size[DIM_EP] * p->mesh.stride[DIM_EP];
-	if (c->parallel.expert_dispatch != DISPATCH_ONCE_A_HOST || (c->node_ranks > 0 && ranks <= c->node_ranks))
+	if (c->parallel.expert_dispatch == DISPATCH_ALL_TO_ALL || (c->node_ranks > 0 && ranks <= c->node_ranks))
 		return;
 	for (size_t r = 0; r < p->n_roles; r++)
 		for (size_t i = 0; i < p->roles[r].ops.n; i++) {
@@ -61,7 +61,8 @@ static void warn_dispatch(const struct program *p, struct result *out)
 			if (op->kind == OP_COLLECTIVE && op->coll == COLL_ALLTOALL && op->collective.crossing > 0)
 				return;
 		}
-	result_warn(out, "expert_dispatch once_a_host is taken as all_to_all: %s",
+	result_warn(out, "expert_dispatch %s is taken as all_to_all: %s",
+		c->parallel.expert_dispatch == DISPATCH_DEEPEP ? "deepep" : "once_a_host",
 		c->node_ranks > 0 ? "hosts do not divide the group of experts"
 				  : "it is not known how many ranks a host has");
 }

@@ -68,6 +68,13 @@ struct collective_price price_once_a_host(const struct rates *r, int64_t size, i
 	return p;
 }
 
+/* DeepEP's warps copy each row through their registers, so its few SMs may move rows more slowly than links do
+ * (csrc/kernels/intranode.cu). All rows that a rank receives count, its own too: they go through the same buffers. */
+static double deepep_s(const struct rates *r, double rows, double bytes)
+{
+	return (rows * r->parameters->deepep.row_s + bytes / r->parameters->deepep.Bps) / r->parameters->deepep.sms;
+}
+
 struct collective_price collective_price_of(const struct rates *r, const struct op *op, int64_t size, int64_t stride,
 	struct collective_choice forced, double bytes, struct error *e)
 {
@@ -75,8 +82,18 @@ struct collective_price collective_price_of(const struct rates *r, const struct 
 	const bool exchange = op->coll == COLL_ALLTOALL;
 	if (exchange && op->collective.once > 0)
 		bytes = (double)op->collective.once * element_B;
-	return exchange && op->collective.crossing > 0
-	               ? price_once_a_host(r, size, stride, forced, bytes, (double)op->collective.crossing * element_B,
-				 e)
-	               : collective_price(r, (enum collective)op->coll, size, stride, forced, bytes, e);
+	struct collective_price p = exchange && op->collective.crossing > 0
+	                                    ? price_once_a_host(r, size, stride, forced, bytes,
+						      (double)op->collective.crossing * element_B, e)
+	                                    : collective_price(r, (enum collective)op->coll, size, stride, forced,
+						      bytes, e);
+	const bool by_sms = exchange && op->collective.rows > 0 && size > 1 && r->compute_capability > 0 && !p.measured;
+	const double least_s = by_sms ? deepep_s(r, (double)op->collective.rows, bytes) : 0;
+	if (by_sms)
+		p.channels = (int32_t)r->parameters->deepep.sms;
+	if (least_s > p.time_s) {
+		p.time_s = least_s;
+		p.bound = BOUND_LINK;
+	}
+	return p;
 }

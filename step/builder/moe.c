@@ -105,7 +105,7 @@ static double parts_of_row(const struct builder *b, int64_t parts)
 	return reach * (1 - none);
 }
 
-static bool goes_once(const struct builder *b) { return b->c->parallel.expert_dispatch == DISPATCH_ONCE_A_HOST; }
+static bool goes_once(const struct builder *b) { return b->c->parallel.expert_dispatch != DISPATCH_ALL_TO_ALL; }
 
 /* To the part that most go to, which has capacity_factor times as many as the others: no more than there are slots. */
 static int64_t elements_to(const struct builder *b, int64_t parts)
@@ -161,6 +161,8 @@ static int32_t exchange(struct builder *b, int32_t buffer, struct cargo c, enum 
 	struct op op = build_collective(b, COLL_ALLTOALL, DIM_EP, LANE_MODEL_COMM, c.dt, n, c.what, NONE);
 	op.collective.crossing = travelling(c.dt, crossing(b));
 	op.collective.once = travelling(c.dt, once(b));
+	if (b->c->parallel.expert_dispatch == DISPATCH_DEEPEP)
+		op.collective.rows = once(b) / width_of(b);
 	int32_t out = build_buffer(b, COMP_ACTIVATIONS, c.dt, n, false);
 	build_on(b, op, buffer, out);
 	return place < SAVED_COUNT ? save_buffer(b, place, out) : out;

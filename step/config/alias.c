@@ -104,7 +104,7 @@ static const struct config_alias aliases[] = {
 	NAMES(parallel, expert,
 		"ep expert_parallel expert_parallel_size expert_model_parallel_size expert_parallel_degree"),
 	NAMES(parallel, expert_overlap, "overlap_moe_expert_parallel_comm"),
-	SWITCH(parallel, expert_dispatch, "moe_enable_deepep", {"true", "once_a_host"}, {"false", "all_to_all"}),
+	SWITCH(parallel, expert_dispatch, "moe_enable_deepep", {"true", "deepep"}, {"false", "all_to_all"}),
 	NAMES(parallel, expert_tensor, "etp expert_tensor_parallel_size expert_tensor_parallel_degree"),
 	NAMES(parallel, bucket_mb, "bucket_cap_mb"),
 	NAMES(parallel, overlap, "overlap_grad_reduce"),

@@ -63,8 +63,9 @@ enum memory_format { FORMAT_AUTO, FORMAT_CHANNELS_FIRST, FORMAT_CHANNELS_LAST, F
 enum expert_sums { SUMS_AUTO, SUMS_KERNEL, SUMS_ATOMIC, SUMS_COUNT };
 /* What the router's gates multiply: experts' results, or the activation between their products (step/builder/moe.c). */
 enum expert_gates { GATES_AUTO, GATES_RESULT, GATES_ACTIVATION, GATES_COUNT };
-/* How tokens travel to their experts: each copy by itself; or once to each host, and there on to its experts. */
-enum expert_dispatch { DISPATCH_ALL_TO_ALL, DISPATCH_ONCE_A_HOST, DISPATCH_COUNT };
+/* How tokens travel to their experts: each copy by itself; or once to each host, and there on to its experts: by
+ * kernels that fill the links (HybridEP), or by DeepEP's, whose SMs bound them, too (configs/model/deepep.yaml). */
+enum expert_dispatch { DISPATCH_ALL_TO_ALL, DISPATCH_ONCE_A_HOST, DISPATCH_DEEPEP, DISPATCH_COUNT };
 enum mesh_dim {
 	DIM_TP,
 	DIM_CP,

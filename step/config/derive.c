@@ -185,7 +185,7 @@ const char *config_predicted_only(const struct config *c)
 		return c->model.router_bias ? "model.router_bias is predicted, not executed"
 		                            : "model.expert_groups is predicted, not executed";
 	if (c->parallel.expert_dispatch != DISPATCH_ALL_TO_ALL)
-		return "parallel.expert_dispatch once_a_host is predicted, not executed";
+		return "parallel.expert_dispatch other than all_to_all is predicted, not executed";
 	if (c->parallel.dispatch_dtype == DT_FP8)
 		return "parallel.dispatch_dtype fp8 is predicted, not executed";
 	if (!c->parallel.shard_experts)

@@ -283,7 +283,7 @@ Read again, it is the same resolved config, of the same step time.
 What Megatron-LM asks for beside DeepEP and a router's bias; a capacity factor of 0 is none.
 
     $ stepsim export --model deepseek-v3 --gpus 256 --strategy zero1 --to megatron --set train.micro_batch=1 \
-    >     --set parallel.expert=64 --set parallel.expert_dispatch=once_a_host | grep -E 'moe-(en|ex|tok|router)'
+    >     --set parallel.expert=64 --set parallel.expert_dispatch=deepep | grep -E 'moe-(en|ex|tok|router)'
         --moe-router-topk 8 \
         --moe-router-num-groups 8 \
         --moe-router-group-topk 4 \

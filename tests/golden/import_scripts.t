@@ -215,7 +215,7 @@ Primus, over Megatron-LM and MaxText.
       pipeline: 1 # default: pipeline_model_parallel_size
       context: 1 # default: context_parallel_size
       expert: 8 # expert_model_parallel_size
-      expert_dispatch: once_a_host # use_turbo_deepep
+      expert_dispatch: deepep # use_turbo_deepep
       overlap: true # overlap_grad_reduce
     cluster:
       system: 'gpu:8 mi300x' # --system

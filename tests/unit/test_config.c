@@ -323,11 +323,13 @@ static void test_predicted_only(void)
 	static const char *const sets[] = {"model: {experts: 8, experts_per_token: 2, expert_groups: 4}\n",
 		"model: {experts: 8, router_bias: true}\n",
 		"model: {experts: 8}\nparallel: {expert_dispatch: once_a_host}\n",
+		"model: {experts: 8}\nparallel: {expert_dispatch: deepep}\n",
 		"model: {experts: 8}\nparallel: {dispatch_dtype: fp8}\n",
 		"model: {heads: 8, kv_heads: 2, hidden: 512, vocab: 512}\nparallel: {tensor: 8}\n",
 		"model: {experts: 8}\ntrain: {recompute: selective, recompute_modules: [op]}\n"};
 	static const char *const keys[] = {"model.expert_groups", "model.router_bias", "parallel.expert_dispatch",
-		"parallel.dispatch_dtype", "parallel.tensor above model.kv_heads", "train.recompute_modules op"};
+		"parallel.expert_dispatch", "parallel.dispatch_dtype", "parallel.tensor above model.kv_heads",
+		"train.recompute_modules op"};
 	const struct config plain = parsed("model: {experts: 8}\n");
 	CU_ASSERT_PTR_NULL(config_predicted_only(&plain));
 	for (size_t i = 0; i < COUNT(sets); i++) {

@@ -86,7 +86,7 @@ static void test_megatron(void)
 	check(KEY_model_groups_per_token, "4");
 	check(KEY_model_router_bias, "true");
 	check(KEY_model_mtp_layers, "1");
-	check(KEY_parallel_expert_dispatch, "once_a_host");
+	check(KEY_parallel_expert_dispatch, "deepep");
 	import_free(&im);
 	take("--num-layers 4 --tensor-model-parallel-size 1 --num-experts 64 --moe-router-num-groups 1\n"
 	     "--moe-router-group-topk 1\n",
@@ -99,12 +99,12 @@ static void test_megatron(void)
 	take("--num-layers 4 --tensor-model-parallel-size 1 --num-experts 64 --moe-token-dispatcher-type flex\n"
 	     "--moe-flex-dispatcher-backend deepep --moe-expert-capacity-factor -1\n",
 		"megatron");
-	check(KEY_parallel_expert_dispatch, "once_a_host");
+	check(KEY_parallel_expert_dispatch, "deepep");
 	check(KEY_model_capacity_factor, NULL);
 	import_free(&im);
 	take("--num-layers 4 --tensor-model-parallel-size 1 --num-experts 64 --moe-token-dispatcher-type flex\n",
 		"megatron");
-	check(KEY_parallel_expert_dispatch, "once_a_host");
+	check(KEY_parallel_expert_dispatch, "deepep");
 	import_free(&im);
 	take("--num-layers 4 --tensor-model-parallel-size 1 --num-experts 64 --moe-token-dispatcher-type flex\n"
 	     "--moe-flex-dispatcher-backend hybridep\n",

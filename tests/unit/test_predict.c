@@ -155,6 +155,10 @@ static void test_memory(void)
 	r = predicted(p, &m);
 	CU_ASSERT(warned(&r, "once_a_host is taken as all_to_all: it is not known how many ranks a host has"));
 	program_destroy(p);
+	p = build("model.experts=4 parallel.expert=2 parallel.expert_dispatch=deepep", 4);
+	r = predicted(p, &m);
+	CU_ASSERT(warned(&r, "deepep is taken as all_to_all: it is not known how many ranks a host has"));
+	program_destroy(p);
 	p = build("train.dtype=fp32", 4);
 	m = host(NULL);
 	CU_ASSERT_EQUAL(predicted(p, &m).memory.overhead_B, 0);

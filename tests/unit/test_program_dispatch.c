@@ -38,7 +38,11 @@ static void test_dispatch(void)
 	const struct op *op = find_op(&p->roles[0], OP_COLLECTIVE, "dispatch", PHASE_FORWARD);
 	CU_ASSERT_EQUAL(op->collective.crossing, 0);
 	CU_ASSERT_EQUAL(op->collective.once, llround(4 * (1 - 6.0 / 8 * 5 / 7) * 128 * H)); /* two experts a rank */
+	CU_ASSERT_EQUAL(op->collective.rows, 0);
 	CU_ASSERT_PTR_NULL(find_op(&p->roles[0], OP_SWAP, "by expert", PHASE_FORWARD));
+	program_destroy(p);
+	p = program_of("parallel.expert=4 parallel.expert_dispatch=deepep", 8); /* the same, by its SMs: 237.7 rows */
+	CU_ASSERT_EQUAL(find_op(&p->roles[0], OP_COLLECTIVE, "dispatch", PHASE_FORWARD)->collective.rows, 237);
 	program_destroy(p);
 	p = program_of("parallel.expert=4", 8);
 	CU_ASSERT_EQUAL(find_op(&p->roles[0], OP_COLLECTIVE, "dispatch", PHASE_FORWARD)->collective.once, 0);
