@@ -232,6 +232,7 @@ struct stack {
 	double biased_cols; /* no habit: config_resolve sets it from biases_apart, the columns of experts' results; 0:
 	                       none */
 	double mask_rows;   /* no habit: config_resolve sets it from it, the rows of a sequence; 0: no such products */
+	bool triton_fp4;    /* torchao's Triton kernels make copies in NVFP4 (configs/model/gpu.yaml, fp4_cast) */
 	bool biases_apart;  /* kernels of their own add experts' biases, expert by expert, and clamp before their
 	                       activation (model.expert_bias), unless the step is a CUDA graph: it cannot wait for the
 	                       host thread's list of rows (TEGroupedMLP._apply_bias) */

@@ -164,6 +164,16 @@ static double unvectorized_s(const struct op *op, const struct rates *r, const s
 	return r->unvectorized_per_s > 0 ? fmax(0, k.elements / r->unvectorized_per_s - k.bytes / r->memory_Bps) : 0;
 }
 
+/* Returns how much longer than its bytes a copy in NVFP4 takes by torchao's kernels. They look for the largest values
+ * first, and draw a random number for each value of a gradient. */
+static double fp4_s(const struct op *op, const struct rates *r, const struct stack *s)
+{
+	if (!s->triton_fp4 || op->kind != OP_CAST || op->out_dtype != DT_NVFP4 || !(r->fp4_per_s[0] > 0))
+		return 0;
+	const bool gradient = op->phase == PHASE_BACKWARD && !(op->flags & OP_RECOMPUTED);
+	return fmax(0, (double)op->vector.elements / r->fp4_per_s[gradient] - gpu_op_B(op, s) / r->memory_Bps);
+}
+
 /* Returns how much longer than their bytes those kernels of an op take that sum rows or columns: too few of their loads
  * are under way to fill a fast memory. For a norm's weights PyTorch gives a block of threads all rows of 32 columns, so
  * narrow norms keep few SMs busy and their rows decide (aten/src/ATen/native/cuda/layer_norm_kernel.cu). */
@@ -440,5 +450,6 @@ double gpu_op_s(const struct op *op, const struct rates *r, const struct stack *
 	*bound = kernel_s > work ? BOUND_LATENCY : compute > memory ? BOUND_COMPUTE : BOUND_MEMORY;
 	const double kernels = fmax(1, op->modules);
 	return kernels * (kernel_s + work) + copies_s(op, r, s) + heads_s(op, r, s) +
-	       operators_adapter_B(op, s) / r->memory_Bps + unvectorized_s(op, r, s) + reduced_s(op, r, s);
+	       operators_adapter_B(op, s) / r->memory_Bps + unvectorized_s(op, r, s) + reduced_s(op, r, s) +
+	       fp4_s(op, r, s);
 }

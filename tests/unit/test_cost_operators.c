@@ -277,6 +277,35 @@ static void test_reductions(void)
 	*s = stack_default();
 }
 
+/* torchao's kernels make so many elements NVFP4 a clock and SM, fewer of a gradient, or as many as memory moves. Other
+ * stacks and formats take their bytes' time: 2 B an element are read, and twice half a byte with its scales written. */
+static void test_triton_fp4(void)
+{
+	mesh(1, 1);
+	struct machine m = gpu();
+	struct stack *s = &program.config.stack;
+	struct op input = {.kind = OP_CAST, .dtype = DT_BF16, .out_dtype = DT_NVFP4, .vector = {.elements = 1 << 28}},
+		  grad = input, again = input, fp8 = input;
+	grad.phase = again.phase = PHASE_BACKWARD;
+	again.flags |= OP_RECOMPUTED;
+	fp8.out_dtype = DT_MXFP8;
+	m.device.compute_capability = 100;
+	m.device.sms = 100;
+	m.device.boost_Hz = 2e9;
+	const double bytes_s = cost(&m, input).alone_s, fp8_s = cost(&m, fp8).alone_s;
+	NEAR(cost(&m, grad).alone_s, bytes_s);
+	s->triton_fp4 = true;
+	NEAR(cost(&m, input).alone_s, KERNEL_S + (1 << 28) / (100 * 2e9 * m.parameters->gpu.fp4_cast));
+	NEAR(cost(&m, again).alone_s, KERNEL_S + (1 << 28) / (100 * 2e9 * m.parameters->gpu.fp4_cast));
+	NEAR(cost(&m, grad).alone_s, KERNEL_S + (1 << 28) / (100 * 2e9 * m.parameters->gpu.fp4_grad_cast));
+	NEAR(cost(&m, fp8).alone_s, fp8_s);
+	m.device.sms = 10000;
+	NEAR(cost(&m, grad).alone_s, bytes_s);
+	m.device.compute_capability = 0;
+	NEAR(cost(&m, input).alone_s, bytes_s);
+	*s = stack_default();
+}
+
 /* The gradient of a table's rows takes its kernels' time. Where another gradient is there, as that of a tied head, the
  * table is filled with zeros, and both are read and their sum written. */
 static void test_embed_grad(void)
@@ -318,6 +347,6 @@ static void test_memory_format(void)
 
 UNIT_MAIN("cost of operators", {"counted operators", test_operators}, {"fused kernels", test_fused_kernels},
 	{"kernels around adapters", test_adapter_operators}, {"adapters in fp32", test_wide_adapter},
-	{"composed gelu", test_composed_gelu}, {"unvectorized", test_unvectorized}, {"reductions", test_reductions},
-	{"gradient of a table", test_embed_grad}, {"images by channels", test_memory_format},
-	{"frozen weights in fp8", test_turned_weights})
+	{"composed gelu", test_composed_gelu}, {"unvectorized", test_unvectorized}, {"NVFP4", test_triton_fp4},
+	{"reductions", test_reductions}, {"gradient of a table", test_embed_grad},
+	{"images by channels", test_memory_format}, {"frozen weights in fp8", test_turned_weights})
