@@ -69,7 +69,7 @@ A tensor group that crosses from node to node, over fewer NICs than it has GPUs:
       another tensor group           6.52 s       73.3 %  5 communicate  --set parallel.tensor=8
       larger micro-batches           3.87 s       43.4 %  3 fuse         --set train.micro_batch=16
       overlapped tensor collectives  3.30 s       37.0 %  5 communicate  --set parallel.tensor_overlap=true
-      another number of stages       106 ms        1.2 %  6 pipeline     --set parallel.pipeline=2
+      another number of stages       105 ms        1.2 %  6 pipeline     --set parallel.pipeline=2
 
 Where nothing fits, single changes with which it does; and where no single one suffices:
 

@@ -31,7 +31,7 @@ Four experts on each of two ranks. Each routes its 128 rows to 2 of 8 experts: 3
 The groups of tensor parallel ranks are a part of those that share experts.
 
     $ stepsim predict $ROOT/configs/ep-mixtral-8x7b-64xh100.yaml --set parallel.tensor=2 --set parallel.sequence_parallel=true | head -10
-    A step takes 3.15 s (90 % interval: 2.43 s to 4.47 s); 60 % of communication hides behind compute,
+    A step takes 3.16 s (90 % interval: 2.43 s to 4.47 s); 60 % of communication hides behind compute,
       the rest takes 5.9 % of the step; it fits, 42.5 GiB are free.
     mixtral-8x7b (46.7 B parameters, 12.9 B active), zero1 on 64 ranks (tp 2, ep 8, dp 16, pp 2, edp 4),
       bf16
@@ -39,28 +39,28 @@ The groups of tensor parallel ranks are a part of those that share experts.
     on: NVIDIA DGX H100, 64 x NVIDIA H100 SXM5 80GB (catalogue configs/systems/dgx-h100.yaml)
                                 predicted  of the step  bound by
     --------------------------------------------------------------------
-    step time                      3.15 s
+    step time                      3.16 s
 
 Mixtral 8x7B: 46.7 billion parameters; MFU counts the 12.9 billion that work on a token.
 
     $ stepsim predict $ROOT/configs/ep-mixtral-8x7b-64xh100.yaml
-    A step takes 3.14 s (90 % interval: 2.42 s to 4.45 s); 64 % of communication hides behind compute,
+    A step takes 3.15 s (90 % interval: 2.42 s to 4.46 s); 64 % of communication hides behind compute,
       the rest takes 3.8 % of the step; it fits, 26.2 GiB are free.
     mixtral-8x7b (46.7 B parameters, 12.9 B active), zero1 on 64 ranks (ep 8, dp 32, pp 2, edp 4), bf16
     a step: 256 sequences of 4096 tokens, 8 micro-batches of 1 a replica
     on: NVIDIA DGX H100, 64 x NVIDIA H100 SXM5 80GB (catalogue configs/systems/dgx-h100.yaml)
                                 predicted  of the step  bound by
     --------------------------------------------------------------------
-    step time                      3.14 s
-    tokens/s                        334 k
-    model FLOP/s a device     437 TFLOP/s
+    step time                      3.15 s
+    tokens/s                        333 k
+    model FLOP/s a device     436 TFLOP/s
     MFU                            44.1 %
     --------------------------------------------------------------------
     where the step goes
-      compute                      2.58 s       82.0 %
+      compute                      2.58 s       81.9 %
       exposed communication        119 ms        3.8 %
       copy                         533 ns        0.0 %
-      bubble                       433 ms       13.8 %
+      bubble                       438 ms       13.9 %
       optimizer                   7.48 ms        0.2 %
       idle                        6.52 ms        0.2 %
     --------------------------------------------------------------------
@@ -70,7 +70,7 @@ Mixtral 8x7B: 46.7 billion parameters; MFU counts the 12.9 billion that work on 
       overlap                      64.3 %
     --------------------------------------------------------------------
     ops, summed (count)
-      gemm (1920)                  2.13 s       67.8 %  compute
+      gemm (1920)                  2.13 s       67.7 %  compute
       attention (256)              128 ms        4.1 %  compute
       norm (512)                  49.5 ms        1.6 %  latency
       elementwise (640)            229 ms        7.3 %  memory
@@ -95,21 +95,21 @@ Mixtral 8x7B: 46.7 billion parameters; MFU counts the 12.9 billion that work on 
     The stages of the predicted step; the table above is of the one that ends last.
     stage  layers  compute  exposed comm.   bubble  optimizer  other, idle    memory
     --------------------------------------------------------------------------------
-    0          16   2.58 s         119 ms   433 ms    7.48 ms      6.52 ms  53.5 GiB
+    0          16   2.58 s         119 ms   438 ms    7.48 ms      6.52 ms  53.5 GiB
     1          16   2.61 s         285 ms  47.9 ms    7.41 ms       195 ms  39.0 GiB
     Changes that shorten the step, each alone; symptom: pipeline bubble (25 changes tried)
                                  saves  of the step  tuning stage
         with
     -----------------------------------------------------------------------
-      lower-precision products  1.00 s       31.9 %  1 format
+      lower-precision products  1.00 s       31.8 %  1 format
         --set train.dtype=fp8
-      another number of stages  317 ms       10.1 %  6 pipeline
+      another number of stages  319 ms       10.1 %  6 pipeline
         --set parallel.pipeline=1
       interleaved stages        258 ms        8.2 %  6 pipeline
         --set parallel.schedule=interleaved --set parallel.virtual_stages=8
       another schedule          103 ms        3.3 %  6 pipeline
         --set parallel.schedule=zero_bubble
-    90 % interval of the prediction: 2.42 s to 4.45 s
+    90 % interval of the prediction: 2.42 s to 4.46 s
       its width comes from software 15 %, experts 31 %, traffic 5 %, network 1 % (root of the sum of
         squares)
     Bottleneck: compute: gemm 68 % of the step

@@ -129,7 +129,7 @@ A search and a comparison count it, too, and see the same step; advice tries cha
     config  dp 1 mb 1     61.9 s  39.5 s to 113 s     271 k  23.5 %  3.34 GiB  76.3 GiB      0 s  compute: gemm 50 % of the step
     1  dgx-h100     1     61.9 s  39.5 s to 113 s     271 k  23.5 %  3.34 GiB  76.3 GiB      0 s  dp 1 mb 1
     stepsim: no plan is legal on 2 ranks: --set train.global_batch=16384: gpipe keeps 16384 micro-batches of 12 layers in flight, too many to be simulated (parallel.schedule 1f1b does not)
-    step time                      27.3 s
+    step time                      27.5 s
 
 A target: time, energy, CO2 and money of a whole training, counted as compare counts them; JSON and page say the same.
 
