@@ -139,6 +139,8 @@ enum op_flag {
 	OP_WHOLE = 1 << 16,
 	/* an adapter's: in fp32 while its arguments, cast to it, are narrower (train.lora_dtype). Predicted alone */
 	OP_WIDE = 1 << 17,
+	/* done inside the kernel of the product beside it (train.fused_experts). Predicted alone */
+	OP_IN_PRODUCT = 1 << 18,
 };
 
 enum collective {

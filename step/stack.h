@@ -234,8 +234,9 @@ struct stack {
 	double mask_rows;   /* no habit: config_resolve sets it from it, the rows of a sequence; 0: no such products */
 	bool triton_fp4;    /* torchao's Triton kernels make copies in NVFP4 (configs/model/gpu.yaml, fp4_cast) */
 	bool biases_apart;  /* kernels of their own add experts' biases, expert by expert, and clamp before their
-	                       activation (model.expert_bias), unless the step is a CUDA graph: it cannot wait for the
-	                       host thread's list of rows (TEGroupedMLP._apply_bias) */
+	                       activation (model.expert_bias), unless products do (train.fused_experts) or the step is a
+	                       CUDA graph: it cannot wait for the host thread's list of rows
+	                       (TEGroupedMLP._apply_bias) */
 	bool dtensor;       /* tensor ranks exchange rows as PyTorch's DTensor does: rows are copied behind a gather and
 	                       before a scatter (sim/price/cost.c, rows_copied_s), what products read is kept for the
 	                       gradients of weights, and fp8 rows with a scale a tensor are cast before they are

@@ -16,6 +16,8 @@ double cost_issue_s(const struct program *p, const struct rates *r)
 /* Returns the host's time to issue a computing op. A stack's own time is of any op. */
 static double op_issue_s(const struct program *p, const struct op *op, const struct rates *r)
 {
+	if (op->flags & OP_IN_PRODUCT)
+		return 0;
 	const double measured_s = r->issue_s[op->kind];
 	return measured_s > 0 && !(p->config.stack.op_s > 0) && !p->config.train.cuda_graph ? measured_s
 	                                                                                    : cost_issue_s(p, r);
@@ -156,7 +158,8 @@ static double expert_call_s(const struct rates *r)
 /* Returns the host thread's time for a grouped product whose experts it calls one by one, behind its own launch. */
 static double more_experts_s(const struct program *p, const struct op *op, const struct rates *r)
 {
-	if (op->kind != OP_GROUPED_GEMM || !p->config.stack.expert_calls || p->config.train.cuda_graph)
+	if (op->kind != OP_GROUPED_GEMM || !p->config.stack.expert_calls || p->config.train.cuda_graph ||
+		p->config.train.fused_experts)
 		return 0;
 	const double quantizers = dtype_is_narrow((enum dtype)op->dtype) ? r->parameters->gpu.expert_quantizers : 0;
 	return (double)op->gemm.groups * (expert_call_s(r) + quantizers * r->launch_s) - r->launch_s;
@@ -244,7 +247,7 @@ static enum status cost_compute(const struct program *p, const struct op *op, co
 		out->issue_s = op_issue_s(p, op, r) * (1 + more_copies(p, op)) +
 		               (loop > 1 ? 0 : more_experts_s(p, op, r)) + biases_s(p, op, r) + dtensors_s(p, op, r) +
 		               more_kernels_s(p, op, r);
-	if (!price_by_profile(&one, r, out))
+	if (op->flags & OP_IN_PRODUCT || !price_by_profile(&one, r, out))
 		price_by_roofline(p, &one, r, out);
 	out->issue_s *= loop;
 	out->alone_s *= loop;

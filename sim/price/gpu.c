@@ -398,8 +398,23 @@ static double update_B(const struct op *op, double counted_B, const struct stack
 	return each_B > 0 && op->kind == OP_OPTIMIZER ? each_B * (double)op->update.elements - saved_B(op) : counted_B;
 }
 
+/* Returns the bytes that what runs inside an experts' product adds to those of the product. An activation reads on the
+ * chip what the product writes. Its gradient reads the activation's input there, and what the product leaves stays on
+ * the chip: it is neither written, which the product counts, nor read. Casts write, along both axes. */
+static double in_product_B(const struct op *op)
+{
+	if (op->kind == OP_CAST)
+		return 2 * op_write_B(op);
+	if (op->kind != OP_ACT_GRAD && op->kind != OP_WEIGHTED_ACT_GRAD)
+		return 0;
+	const double gradient = (double)op->matrix.rows * (double)op->matrix.cols * dtype_bytes((enum dtype)op->dtype);
+	return fmax(0, op_read_B(op) - 2 * gradient);
+}
+
 double gpu_op_B(const struct op *op, const struct stack *s)
 {
+	if (op->flags & OP_IN_PRODUCT)
+		return in_product_B(op);
 	const bool scaled = op->kind == OP_CAST && op->out_dtype == DT_FP8;
 	const struct fp8_traffic *fp8 = stack_fp8(s);
 	double counted_B = scaled ? fp8->reads * op_read_B(op) + fp8->writes * op_write_B(op)
@@ -445,6 +460,10 @@ static double heads_s(const struct op *op, const struct rates *r, const struct s
 
 double gpu_op_s(const struct op *op, const struct rates *r, const struct stack *s, enum bound *bound)
 {
+	if (op->flags & OP_IN_PRODUCT) { /* no kernel, and the product's loop hides its arithmetic */
+		*bound = BOUND_MEMORY;
+		return gpu_op_B(op, s) / r->memory_Bps;
+	}
 	double compute = compute_s(op, r, s), memory = memory_s(op, r, s);
 	double work = fmax(compute, memory), kernel_s = r->parameters->gpu.kernel_s;
 	*bound = kernel_s > work ? BOUND_LATENCY : compute > memory ? BOUND_COMPUTE : BOUND_MEMORY;

@@ -47,7 +47,7 @@ static inline struct op build_new(const struct builder *b, enum op_kind k, const
 	struct op op = b->blank;
 	op.kind = (uint8_t)k;
 	op.phase = (uint8_t)b->phase;
-	op.flags = b->recomputing ? OP_RECOMPUTED : 0;
+	op.flags = (b->recomputing ? OP_RECOMPUTED : 0u) | (b->in_product ? OP_IN_PRODUCT : 0u);
 	op.micro = b->micro;
 	op.layer = b->layer;
 	op.what = what;

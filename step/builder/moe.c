@@ -311,6 +311,31 @@ static void activate_experts(struct builder *b, struct acts *a, bool again)
 	build_activation(b, received_slots(b), expert_width(b), &a->mlp, again);
 }
 
+/* The first product's kernel activates its result and leaves that in mxfp8, along both axes, beside the 16 bits that
+ * the activation's gradient reads (train.fused_experts; NVIDIA/TransformerEngine
+ * transformer_engine/pytorch/ops/fused/forward_grouped_mlp.py, ForwardGroupedMLP_CuTeGEMMSwiGLU_MXFP8: c_tensor,
+ * d_tensor, d_col_tensor). What selective recomputation activates again, kernels of their own do. */
+static void activate_in_product(struct builder *b, struct acts *a)
+{
+	b->in_product = b->c->train.fused_experts;
+	activate_experts(b, a, build_recomputes_part(b, REC_MOE | REC_MOE_ACT));
+	if (b->in_product)
+		narrow_copy_of(b, view_of(a->mlp.g), received_slots(b) * expert_width(b));
+	b->in_product = false;
+}
+
+/* The kernel of the second product's input gradient reads what was activated, and leaves the gradient of that in mxfp8
+ * alone (backward_grouped_mlp.py, BackwardGroupedMLP_CuTeGEMMDSwiGLU_MXFP8). */
+static int32_t activate_back_in_product(struct builder *b, struct acts *a, int32_t dg)
+{
+	b->in_product = b->c->train.fused_experts;
+	const int32_t dh = build_activation_grad(b, received_slots(b), expert_width(b), &a->mlp, dg);
+	if (b->in_product)
+		narrow_copy_of(b, view_of(dh), received_slots(b) * build_act_width(b, expert_width(b)));
+	b->in_product = false;
+	return dh;
+}
+
 /* The results are for the gradient of their gates, so a block that runs again stops before them where gates have been
  * multiplied already. */
 static void experts_forward(struct builder *b, struct acts *a, int32_t rows)
@@ -321,7 +346,7 @@ static void experts_forward(struct builder *b, struct acts *a, int32_t rows)
 	a->moe.weights = weighs_early(b) ? gates_to_experts(b, &a->moe) : NONE;
 	a->moe.in = to_experts(b, sent, "dispatch", SAVED_DISPATCH);
 	a->mlp.h = build_linear(b, &fc1, a->moe.in);
-	activate_experts(b, a, build_recomputes_part(b, REC_MOE | REC_MOE_ACT));
+	activate_in_product(b, a);
 	if (!weighs_early(b) || !build_ends_early(b) || b->m->moe_latent > 0)
 		a->moe.out = from_experts(b, build_linear(b, &fc2, a->mlp.g), "combine", SAVED_COMBINE);
 }
@@ -408,7 +433,7 @@ static int32_t experts_backward(struct builder *b, struct acts *a, int32_t dy, i
 		b->recomputing = false;
 	}
 	build_weight_grad(b, &fc2, dout, a->mlp.g);
-	int32_t dh = build_activation_grad(b, received_slots(b), fc2.in, &a->mlp, dg);
+	const int32_t dh = activate_back_in_product(b, a, dg);
 	if (weighs_early(b))
 		*dgates = gates_from_experts(b, a->mlp.dweights);
 	int32_t dx = build_linear_grad(b, &fc1, dh);

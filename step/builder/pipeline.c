@@ -1,5 +1,6 @@
 /* A stage's actions in the order of its schedule (step/schedule.h), and the messages between stages. With one stage
- * this is the plain step: each micro-batch forward and backward.
+ * this is the plain step: each micro-batch forward and backward. With expert_overlap the next one runs forward beside
+ * its backward pass (megatron/core/pipeline_parallel/combined_1f1b.py, combined_1f1b_schedule_for_no_pipelining).
  *
  * A receive is posted when the action before the one that needs it begins, so that one action can hide the transfer. It
  * stands behind the receives of all that its sender sends earlier on the same lane. With zbv a lane carries activations
@@ -20,6 +21,9 @@ enum { NEXT, PREVIOUS };
 static void fail_nomem(struct builder *b) { build_nomem(b, "the pipeline"); }
 
 /* ---- the schedule ---- */
+
+/* True where a micro-batch is through before the next one begins. */
+static bool one_by_one(const struct builder *b) { return b->stages == 1 && !b->c->parallel.expert_overlap; }
 
 static size_t place_of(const struct builder *b, enum action_kind kind, int64_t chunk, int64_t micro)
 {
@@ -47,9 +51,9 @@ void build_schedule(struct builder *b)
 		meet(b, &b->peer[NEXT], &s, (b->stage + 1) % b->stages);
 		meet(b, &b->peer[PREVIOUS], &s, (b->stage + b->stages - 1) % b->stages);
 	}
-	b->slots = 1;
-	if (b->stages > 1) /* one more for an early message */
-		b->slots = schedule_in_flight(&b->actions, b->chunks, b->defers_weights) + 1;
+	b->slots = schedule_in_flight(&b->actions, b->chunks, b->defers_weights);
+	if (b->stages > 1) /* for an early message */
+		b->slots++;
 	b->acts = calloc((size_t)(b->slots * model_blocks(b->m)), sizeof *b->acts);
 	b->flights = calloc((size_t)(b->slots * b->chunks), sizeof *b->flights);
 	b->arrivals = calloc((size_t)(ACTION_WEIGHTS * b->chunks * b->c->micro_batches), sizeof *b->arrivals);
@@ -239,7 +243,7 @@ static void forward(struct builder *b, const struct action *a)
 		b->now->input = flight_of(b, 0, a->micro)->input; /* the embedding's, in the other chunk */
 	else if (b->part.embedding || b->part.head)
 		feed_micro_begin(b);
-	if (b->stages == 1)
+	if (one_by_one(b))
 		build_micro_begin(b);
 	gather_begin(b);
 	int32_t x = b->part.embedding ? stack_begin(b) : arrival_of(b, ACTION_FORWARD, a->chunk, a->micro)->buffer;
@@ -305,7 +309,7 @@ static void backward(struct builder *b, const struct action *a)
 		pass_on(b, a, dx);
 	if (b->part.head)
 		build_unused_gradients(b);
-	if (b->stages == 1 || b->shards_gradients)
+	if (one_by_one(b) || b->shards_gradients)
 		build_reductions_end(b);
 }
 
@@ -363,7 +367,7 @@ static bool is_pair(const struct builder *b, size_t i)
 void build_actions(struct builder *b)
 {
 	const bool pairs = has_pairs(b);
-	if (b->stages > 1)
+	if (!one_by_one(b))
 		build_micro_begin(b);
 	receive(b, 0);
 	for (size_t i = 0; i < b->actions.n && !b->st; i++) {
@@ -377,7 +381,7 @@ void build_actions(struct builder *b)
 		build_together(b, a, a + 1, run_action);
 		i++;
 	}
-	if (b->stages == 1)
+	if (one_by_one(b))
 		return;
 	b->micro = (int16_t)(b->c->micro_batches - 1);
 	build_reductions_end(b);

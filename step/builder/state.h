@@ -313,6 +313,7 @@ struct builder {
 	int16_t micro;
 	int32_t layer;
 	bool recomputing;       /* ops are marked OP_RECOMPUTED */
+	bool in_product;        /* ops are marked OP_IN_PRODUCT */
 	struct stage_part part; /* the chunk's part of the model */
 	int32_t chunk;
 	struct flight *now;

@@ -120,8 +120,9 @@ struct train {
 	int64_t loss_chunk;         /* tokens whose logits are there at once; 0: all; AUTO: the stack's */
 	enum dtype act_input_dtype; /* in which a block keeps its activations' inputs: DT_FP8, or DT_COUNT: as they are
 	                             */
-	bool expert_loop;  /* experts are called one by one, and the host thread waits for the tokens of each */
-	bool wide_experts; /* where dtype is narrower than 16 bits, the products of experts are not */
+	bool expert_loop;   /* experts are called one by one, and the host thread waits for the tokens of each */
+	bool wide_experts;  /* where dtype is narrower than 16 bits, the products of experts are not */
+	bool fused_experts; /* experts' activations, and the casts of what these leave, run inside their products */
 	int64_t sync_every;
 };
 

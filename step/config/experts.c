@@ -119,15 +119,19 @@ static enum status check_tensor_experts(const struct config *c, struct error *e)
 }
 
 /* Megatron-Core asks for chunks of stages, too: with them the forward pass runs two actions ahead of the next stage's,
- * and neither of a pair waits for the other. */
+ * and neither of a pair waits for the other. With one stage nothing waits. */
 static enum status check_overlap(const struct config *c, struct error *e)
 {
 	const struct parallel *p = &c->parallel;
 	if (!p->expert_overlap)
 		return ST_OK;
-	if (p->pipeline == 1 || !schedule_traits[p->schedule].pairs)
+	if (p->pipeline > 1 && !schedule_traits[p->schedule].pairs)
 		return config_error(c, KEY_parallel_expert_overlap, e,
-			"true needs pipeline of 2 or more with schedule: interleaved or dualpipev (nearest: false)");
+			"true needs schedule: interleaved or dualpipev in a pipeline (nearest: false)");
+	if (p->pipeline == 1 && strategy_has(p->strategy, STRATEGY_CUTS_GRADIENTS))
+		return config_error(c, KEY_parallel_strategy, e,
+			"%s is not modelled yet with expert_overlap and one stage (nearest: zero1)",
+			strategy_name(p->strategy));
 	if (parallel_reduces_each(p))
 		return config_error(c, KEY_parallel_strategy, e,
 			"%s is not modelled yet with expert_overlap (nearest: zero1, fsdp)",
@@ -143,7 +147,7 @@ static enum status check_unused(const struct config *c, struct error *e)
 		bool given;
 	} keys[] = {{KEY_parallel_expert, p->expert > 1}, {KEY_parallel_expert_tensor, p->expert_tensor > 1},
 		{KEY_parallel_expert_overlap, p->expert_overlap}, {KEY_train_expert_loop, c->train.expert_loop},
-		{KEY_train_wide_experts, c->train.wide_experts},
+		{KEY_train_wide_experts, c->train.wide_experts}, {KEY_train_fused_experts, c->train.fused_experts},
 		{KEY_train_expert_gates, config_is_changed(c, KEY_train_expert_gates)},
 		{KEY_train_expert_sums, config_is_changed(c, KEY_train_expert_sums)},
 		{KEY_parallel_dispatch_dtype, config_is_changed(c, KEY_parallel_dispatch_dtype)},
@@ -171,6 +175,21 @@ static enum status check_wide(const struct config *c, struct error *e)
 	return ST_OK;
 }
 
+/* Transformer Engine's kernels multiply mxfp8, all experts at once, and keep their first product in 16 bits. */
+static enum status check_fused(const struct config *c, struct error *e)
+{
+	if (!c->train.fused_experts)
+		return ST_OK;
+	if (c->train.dtype != DT_MXFP8 || c->train.wide_experts)
+		return config_error(c, KEY_train_fused_experts, e, "goes with experts in mxfp8, not in %s",
+			dtype_name(c->train.wide_experts ? DT_BF16 : c->train.dtype));
+	if (c->train.expert_loop)
+		return config_error(c, KEY_train_fused_experts, e, "not used with train.expert_loop");
+	if (c->train.act_input_dtype == DT_FP8)
+		return config_error(c, KEY_train_fused_experts, e, "not used with train.act_input_dtype fp8");
+	return ST_OK;
+}
+
 enum status config_check_experts(const struct config *c, struct error *e)
 {
 	const struct parallel *p = &c->parallel;
@@ -187,7 +206,8 @@ enum status config_check_experts(const struct config *c, struct error *e)
 	if (c->train.expert_loop && c->train.cuda_graph)
 		return config_error(c, KEY_train_expert_loop, e,
 			"a replayed graph (train.cuda_graph) cannot wait for the host (accepted: false)");
-	if ((st = check_wide(c, e)) || (st = check_tensor_experts(c, e)) || (st = check_overlap(c, e)))
+	if ((st = check_wide(c, e)) || (st = check_fused(c, e)) || (st = check_tensor_experts(c, e)) ||
+		(st = check_overlap(c, e)))
 		return st;
 	return p->tensor * group_ranks(p) > 1 ? check_expert_groups(c, e) : ST_OK;
 }

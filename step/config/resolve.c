@@ -315,7 +315,7 @@ static void resolve_autos(struct config *c)
 	if (c->train.expert_sums != SUMS_AUTO)
 		c->stack.atomic_sums = c->train.expert_sums == SUMS_ATOMIC;
 	c->stack.biased_cols = 0;
-	if (c->stack.biases_apart && c->model.expert_bias && !c->train.cuda_graph)
+	if (c->stack.biases_apart && c->model.expert_bias && !c->train.cuda_graph && !c->train.fused_experts)
 		c->stack.biased_cols = (double)(c->model.moe_latent > 0 ? c->model.moe_latent : c->model.hidden);
 	c->stack.mask_rows = c->stack.expert_masks && c->model.capacity_factor > 0
 	                             ? (double)(c->model.seq_len / p->context)

@@ -472,6 +472,10 @@ train 8 parallel.expert=4 parallel.pipeline=2 parallel.schedule=interleaved para
 overlap=(parallel.schedule=interleaved parallel.virtual_stages=2 parallel.expert_overlap=true)
 train 4 "${overlap[@]}" parallel.expert=2 parallel.pipeline=2 model.layers=4
 train 4 "${overlap[@]}" parallel.expert=2 parallel.pipeline=2 model.layers=4 train.global_batch=4
+for strategy in ddp zero1; do
+	train 2 parallel.strategy=$strategy parallel.expert=2 parallel.expert_overlap=true
+	train 4 parallel.strategy=$strategy parallel.expert=2 parallel.expert_overlap=true train.recompute=full
+done
 train 4 parallel.schedule=dualpipev parallel.expert_overlap=true parallel.expert=2 parallel.pipeline=2 model.layers=8 \
 	parallel.strategy=zero1 train.global_batch=16
 for reshard in true false; do

@@ -412,6 +412,24 @@ Flags of Megatron-LM's examples/multimodal/pretrain_mistral_clip.sh and tools/re
     #    5  not modelled  retro_add_retriever = true: retrieved neighbours, which an encoder reads and
     #    5  not modelled  retro_num_neighbors = 2: retrieved neighbours, which an encoder reads and
 
+Fused experts want gate and up rows in turns of 32.
+
+    $ words="pretrain_gpt.py --num-layers 4 --hidden-size 1024 --num-attention-heads 8 --seq-length 1024
+    > --max-position-embeddings 1024 --micro-batch-size 1 --global-batch-size 8 --num-experts 8 --bf16
+    > --swiglu --disable-bias-linear --fp8-format e4m3 --use-transformer-engine-op-fuser"
+    > for more in "--fp8-recipe mxfp8" "--fp8-recipe mxfp8 --moe-mlp-glu-interleave-size 32" "--fp8-recipe tensorwise --moe-mlp-glu-interleave-size 32"
+    > do echo "torchrun $words $more" >moe.sh; stepsim import moe.sh | grep -E '^ *fused_experts|op.fuser|glu.interleave'; echo; done
+    > stepsim export --model mixtral-8x7b --to megatron --gpus 64 --system gb200-nvl72 --set train.dtype=mxfp8 \
+    >     --set train.fused_experts=true | grep -oE -e '--(use-trans|moe-mlp)[a-z-]*( 32)?'
+    #    3  no effect  use_transformer_engine_op_fuser = true: other keys decide
+      fused_experts: true # use_transformer_engine_op_fuser
+    #    3  taken      use_transformer_engine_op_fuser = true: as train.fused_experts
+    #    3  no effect  moe_mlp_glu_interleave_size = 32: other keys decide
+    #    3  no effect  use_transformer_engine_op_fuser = true: other keys decide
+    #    3  no effect  moe_mlp_glu_interleave_size = 32: other keys decide
+    --use-transformer-engine-op-fuser
+    --moe-mlp-glu-interleave-size 32
+
 Megatron-LM adds experts' results up by atomic additions unless it is asked for its fused kernel; a recipe of NeMo asks.
 
     $ words="pretrain_gpt.py --num-layers 4 --hidden-size 1024 --num-attention-heads 8 --seq-length 1024

@@ -400,6 +400,38 @@ static void test_expert_biases(void)
 	program.config.parallel.expert = 1;
 }
 
+/* Inside an experts' product an activation of 4096 x 1024 costs nothing more. Casts write a byte an element along both
+ * axes. The gradient reads the activation's input, of 2 x 1,024 columns, and saves the 2 bytes of what it reads, which
+ * the product counts as written. Nothing of it is launched, nor are experts called one by one. */
+static void test_fused_experts(void)
+{
+	mesh(1, 1);
+	struct machine m = gpu();
+	m.device.matrix_flop_per_s[DT_FP8] = 2000e12;
+	struct op act = {.kind = OP_ACT, .dtype = DT_BF16, .out_dtype = DT_BF16, .flags = OP_IN_PRODUCT}, grad, cast;
+	act.matrix = (struct op_matrix){.rows = 4096, .cols = 1024};
+	grad = cast = act;
+	grad.kind = OP_ACT_GRAD;
+	cast.kind = OP_CAST;
+	cast.out_dtype = DT_FP8;
+	cast.vector.elements = (int64_t)4096 * 1024;
+	const double Bps = 2e12 * 0.9, elements = 4096 * 1024.0, halves = op_read_B(&grad) / (2 * elements) - 1;
+	CU_ASSERT(halves == 1 || halves == 2); /* of the config's activation */
+	CU_ASSERT_EQUAL(cost(&m, act).alone_s, 0);
+	NEAR(cost(&m, cast).alone_s, 2 * elements / Bps);
+	NEAR(cost(&m, grad).alone_s + 1, (halves - 1) * 2 * elements / Bps + 1);
+	CU_ASSERT_EQUAL(cost(&m, act).issue_s + cost(&m, grad).issue_s + cost(&m, cast).issue_s, 0);
+	struct op product = gemm(DT_FP8, 128, 4096, 4096);
+	product.kind = OP_GROUPED_GEMM;
+	product.gemm.groups = 8;
+	program.config.stack.expert_calls = true;
+	const struct op_cost called = cost(&m, product);
+	program.config.train.fused_experts = true;
+	CU_ASSERT_TRUE(cost(&m, product).issue_s < called.issue_s);
+	NEAR(cost(&m, product).issue_s, m.device.launch_s);
+	program.config.train.fused_experts = program.config.stack.expert_calls = false;
+}
+
 /* With expert_calls the host thread calls each expert's product, and two kernels more for each in fp8; the products
  * themselves run at once, as without. On AMD's GPUs such a call is a launch. */
 static void test_expert_calls(void)
@@ -504,10 +536,10 @@ static void test_dropout(void)
 
 UNIT_MAIN("cost_stack", {"dropout", test_dropout}, {"counts of experts' rows", test_expert_counts},
 	{"experts one by one", test_expert_loop}, {"experts called one by one", test_expert_calls},
-	{"experts' biases", test_expert_biases}, {"launches that are waited for", test_launch_blocking},
-	{"scales of fp8 copies", test_dynamic_scales}, {"gathered weights copied back", test_copies_gathered},
-	{"rows of DTensor", test_rows_copied}, {"dispatch on DTensors", test_dtensors},
-	{"fused optimizers", test_fused_optimizer}, {"adapters' units", test_adapter_units},
-	{"sums of gradients by kernels of their own", test_adds_gradients}, {"autograd's sums", test_autograd_adds},
-	{"gradients through buckets", test_copies_gradients}, {"products of one repeated token", test_repeated_data},
-	{"prices of a role", test_prices})
+	{"experts' biases", test_expert_biases}, {"experts' activations in products", test_fused_experts},
+	{"launches that are waited for", test_launch_blocking}, {"scales of fp8 copies", test_dynamic_scales},
+	{"gathered weights copied back", test_copies_gathered}, {"rows of DTensor", test_rows_copied},
+	{"dispatch on DTensors", test_dtensors}, {"fused optimizers", test_fused_optimizer},
+	{"adapters' units", test_adapter_units}, {"sums of gradients by kernels of their own", test_adds_gradients},
+	{"autograd's sums", test_autograd_adds}, {"gradients through buckets", test_copies_gradients},
+	{"products of one repeated token", test_repeated_data}, {"prices of a role", test_prices})

@@ -149,6 +149,39 @@ static void test_wide_experts(void)
 	program_destroy(wide);
 }
 
-UNIT_MAIN("program of dispatches", {"experts in 16 bits", test_wide_experts},
-	{"weights gathered beside a loop", test_loop_gathers}, {"rows once a host", test_dispatch},
-	{"tokens in fp8", test_narrow_dispatch}, {"router bias", test_router_bias})
+/* Returns how many ops of a kind are part of a product's kernel. */
+static int in_products(const struct program *p, enum op_kind kind)
+{
+	const struct role *r = &p->roles[0];
+	int n = 0;
+	for (size_t i = 0; i < r->ops.n; i++)
+		n += r->ops.at[i].kind == kind && r->ops.at[i].flags & OP_IN_PRODUCT;
+	return n;
+}
+
+/* Of a block's experts the activation and its gradient, and a cast behind each, are part of a product; nothing else is,
+ * and no op is more or less. What moe_act activates again is a kernel of its own. */
+static void test_fused_experts(void)
+{
+	static const char *const plans[] = {"train.dtype=mxfp8 train.fused_experts=false",
+		"train.dtype=mxfp8 train.fused_experts=true",
+		"train.dtype=mxfp8 train.fused_experts=true train.recompute=selective train.recompute_modules=moe_act"};
+	size_t ops[COUNT(plans)];
+	for (size_t i = 0; i < COUNT(plans); i++) {
+		struct program *p = program_of(plans[i], 4);
+		const bool early = p->config.stack.gates_activation;
+		const int blocks = (int)p->config.micro_batches * (int)p->config.model.layers,
+			  want = i == 0 ? 0 : blocks;
+		ops[i] = p->roles[0].ops.n;
+		CU_ASSERT_EQUAL(in_products(p, early ? OP_WEIGHTED_ACT : OP_ACT), want);
+		CU_ASSERT_EQUAL(in_products(p, early ? OP_WEIGHTED_ACT_GRAD : OP_ACT_GRAD), want);
+		CU_ASSERT_EQUAL(in_products(p, OP_CAST), 2 * want);
+		CU_ASSERT_EQUAL(in_products(p, OP_GROUPED_GEMM) + in_products(p, OP_GEMM), 0);
+		program_destroy(p);
+	}
+	CU_ASSERT_EQUAL(ops[0], ops[1]);
+}
+
+UNIT_MAIN("program of dispatches", {"experts' activations in products", test_fused_experts},
+	{"experts in 16 bits", test_wide_experts}, {"weights gathered beside a loop", test_loop_gathers},
+	{"rows once a host", test_dispatch}, {"tokens in fp8", test_narrow_dispatch}, {"router bias", test_router_bias})

@@ -354,6 +354,26 @@ static void test_overlap(void)
 	}
 }
 
+/* With one stage each forward pass but the first runs beside the backward pass of the micro-batch before. */
+static void test_overlap_in_one_stage(void)
+{
+	for (int on = 0; on < 2; on++) {
+		char text[128];
+		snprintf(text, sizeof text, "parallel.expert=2 train.global_batch=64 parallel.expert_overlap=%s",
+			on ? "true" : "false");
+		struct program *p = program_of(text, 8);
+		int all, hidden;
+		count_exchanges(&p->roles[0], &all, &hidden);
+		const int layers = (int)p->config.model.layers, micro = (int)p->config.micro_batches,
+			  pairs = layers * (micro - 1);
+		CU_ASSERT_TRUE(micro > 1);
+		CU_ASSERT_EQUAL(all, 4 * layers * micro);
+		CU_ASSERT(on ? hidden > 3 * pairs && hidden <= 4 * pairs : hidden == 0);
+		program_destroy(p);
+	}
+}
+
 UNIT_MAIN("program of experts", {"groups", test_groups}, {"work", test_work}, {"parameters", test_parameters},
 	{"hsdp", test_hybrid}, {"memory", test_memory}, {"experts that FSDP leaves whole", test_whole_experts},
-	{"recomputed", test_recomputed}, {"overlapped exchanges", test_overlap})
+	{"recomputed", test_recomputed}, {"overlapped exchanges", test_overlap},
+	{"overlapped exchanges in one stage", test_overlap_in_one_stage})
