@@ -351,7 +351,8 @@ static int64_t forwards_first(const struct builder *b)
  * one ahead of the next stage with the last of them: there the two of a pair would wait for each other. */
 static bool has_pairs(const struct builder *b)
 {
-	return b->c->parallel.expert_overlap && forwards_first(b) < b->chunks * b->c->micro_batches;
+	const bool waits = b->stages > 1 && forwards_first(b) == b->chunks * b->c->micro_batches;
+	return b->c->parallel.expert_overlap && !waits;
 }
 
 /* True where an action and the next one are a forward one and the backward one of other activations; of the other chunk

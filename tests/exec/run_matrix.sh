@@ -474,6 +474,7 @@ train 4 "${overlap[@]}" parallel.expert=2 parallel.pipeline=2 model.layers=4
 train 4 "${overlap[@]}" parallel.expert=2 parallel.pipeline=2 model.layers=4 train.global_batch=4
 for strategy in ddp zero1; do
 	train 2 parallel.strategy=$strategy parallel.expert=2 parallel.expert_overlap=true
+	train 2 parallel.strategy=$strategy parallel.expert=2 parallel.expert_overlap=true train.global_batch=4
 	train 4 parallel.strategy=$strategy parallel.expert=2 parallel.expert_overlap=true train.recompute=full
 done
 train 4 parallel.schedule=dualpipev parallel.expert_overlap=true parallel.expert=2 parallel.pipeline=2 model.layers=8 \
