@@ -232,6 +232,8 @@ struct stack {
 	double biased_cols; /* no habit: config_resolve sets it from biases_apart, the columns of experts' results; 0:
 	                       none */
 	double mask_rows;   /* no habit: config_resolve sets it from it, the rows of a sequence; 0: no such products */
+	bool torch_grouped; /* experts are multiplied by torch._grouped_mm (configs/model/gpu.yaml, grouped_blackwell)
+	                     */
 	bool triton_fp4;    /* torchao's Triton kernels make copies in NVFP4 (configs/model/gpu.yaml, fp4_cast) */
 	bool biases_apart;  /* kernels of their own add experts' biases, expert by expert, and clamp before their
 	                       activation (model.expert_bias), unless products do (train.fused_experts) or the step is a

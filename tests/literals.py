@@ -35,6 +35,7 @@ allowed = {
     ('cost.c', '128'): 'characters of a message',
     ('gpu.c', '0.25'): 'one of four passes over the logits',
     ('gpu.c', '100'): 'compute capability of Blackwell',
+    ('gpu.c', '120'): "that of Blackwell's workstation GPUs",
     ('power.c', '0.2'): 'of the burst clock: where bisection begins',
     ('power.c', '30'): 'halvings of bisection',
     ('nccl_group.c', '80'): 'compute capability of Ampere',

@@ -46,12 +46,22 @@ static double winograd_faster(const struct op *op, const struct rates *r)
 	return fits ? fmax(1, r->parameters->gpu.winograd_fewer * vector) : 1;
 }
 
+/* Returns the share of a product's usual rate that a kernel of PyTorch's own reaches for a group of products. On
+ * Blackwell it is an example of CUTLASS's with one tile for all shapes (aten/src/ATen/native/cuda/GroupMM.cu). */
+static double grouped_share(const struct op *op, const struct rates *r, const struct stack *s)
+{
+	const bool its = s->torch_grouped && op->kind == OP_GROUPED_GEMM && dtype_bytes((enum dtype)op->dtype) == 2;
+	const bool blackwell = r->compute_capability >= 100 && r->compute_capability < 120;
+	return its && blackwell ? r->parameters->gpu.grouped_blackwell : 1;
+}
+
 /* Returns the FLOP of whole tiles over the rate of the SMs that have one. A group's products run at the same time. */
 static double multiply_s(const struct op *op, const struct rates *r, const struct stack *s)
 {
 	const struct op_gemm d = op_as_gemm(op);
 	const struct tiles t = tiles_of(&r->device.tiles, groups_of(op), d.m, d.n, d.k, r->device.sms);
-	const double rate = r->product_flop_per_s[op->dtype] * t.busy * (s->repeated_data ? r->repeated_data : 1);
+	const double rate = r->product_flop_per_s[op->dtype] * t.busy * (s->repeated_data ? r->repeated_data : 1) *
+	                    grouped_share(op, r, s);
 	return t.flop / winograd_faster(op, r) / (rate / unaligned_slower(op, r));
 }
 

@@ -314,6 +314,8 @@ static void resolve_autos(struct config *c)
 		c->stack.gates_activation = c->train.expert_gates == GATES_ACTIVATION;
 	if (c->train.expert_sums != SUMS_AUTO)
 		c->stack.atomic_sums = c->train.expert_sums == SUMS_ATOMIC;
+	if (c->train.expert_loop) /* a product for each expert, of cuBLAS */
+		c->stack.torch_grouped = false;
 	c->stack.biased_cols = 0;
 	if (c->stack.biases_apart && c->model.expert_bias && !c->train.cuda_graph && !c->train.fused_experts)
 		c->stack.biased_cols = (double)(c->model.moe_latent > 0 ? c->model.moe_latent : c->model.hidden);

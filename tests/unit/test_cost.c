@@ -151,6 +151,37 @@ static void test_grouped_products(void)
 	CU_ASSERT_TRUE(cost(&m, smalls).alone_s < 4 * cost(&m, small).alone_s);
 }
 
+/* PyTorch's own kernel for a group reaches a share of that rate on Blackwell, in 16 bits. */
+static void test_torch_grouped(void)
+{
+	struct machine m = gpu();
+	mesh(1, 1);
+	struct op grouped = gemm(DT_BF16, 4096, 4096, 4096), one = grouped;
+	grouped.kind = OP_GROUPED_GEMM;
+	grouped.gemm.groups = 8;
+	grouped.flags |= OP_TRANS_A;
+	const double usual_s = cost(&m, grouped).alone_s, one_s = cost(&m, one).alone_s,
+		     flop_s = op_flop(&grouped) / RATES(&m)->product_flop_per_s[DT_BF16],
+		     share = m.parameters->gpu.grouped_blackwell;
+	static const struct {
+		double capability;
+		bool slower;
+	} cases[] = {{0, false}, {90, false}, {100, true}, {103, true}, {120, false}};
+	program.config.stack.torch_grouped = true;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		m.device.compute_capability = (int64_t)cases[i].capability;
+		NEAR(cost(&m, grouped).alone_s, usual_s + (cases[i].slower ? flop_s * (1 / share - 1) : 0));
+	}
+	m.device.compute_capability = 100;
+	NEAR(cost(&m, one).alone_s, one_s);
+	m.device.matrix_flop_per_s[DT_MXFP8] = 2000e12;
+	grouped.dtype = DT_MXFP8;
+	const double narrow_s = cost(&m, grouped).alone_s;
+	program.config.stack.torch_grouped = false;
+	NEAR(cost(&m, grouped).alone_s, narrow_s);
+	program.config.stack = stack_default();
+}
+
 static struct op routed(enum op_kind k)
 {
 	struct op op = {.kind = k, .dtype = DT_BF16, .out_dtype = DT_BF16};
@@ -301,8 +332,8 @@ static void test_power(void)
 	CU_ASSERT_EQUAL(c.matrix_J, 0);
 }
 
-UNIT_MAIN("cost", {"grouped products", test_grouped_products}, {"rows on their way to experts", test_routed_rows},
-	{"roofline", test_roofline}, {"shapes of products", test_shapes_of_products},
-	{"a share of one format", test_share_of_a_format},
+UNIT_MAIN("cost", {"grouped products", test_grouped_products}, {"PyTorch's grouped kernel", test_torch_grouped},
+	{"rows on their way to experts", test_routed_rows}, {"roofline", test_roofline},
+	{"shapes of products", test_shapes_of_products}, {"a share of one format", test_share_of_a_format},
 	{"a format that the device does not support", test_unsupported_format}, {"copies", test_copies},
 	{"what a GPU's ops draw", test_power})

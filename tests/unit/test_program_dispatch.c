@@ -123,6 +123,23 @@ static void test_loop_gathers(void)
 	CU_ASSERT_EQUAL(loop, issued_before_experts("parallel.strategy=fsdp parallel.prefetch=0"));
 }
 
+/* Experts that are called one by one are products of cuBLAS. */
+static void test_grouped_kernel(void)
+{
+	static const char *const stacks[] = {"pytorch-fsdp", "pytorch-fsdp-eager", "megatron-core"};
+	for (size_t i = 0; i < COUNT(stacks); i++) {
+		char text[256];
+		snprintf(text, sizeof text, "train.stack=%s", stacks[i]);
+		struct program *p = program_of(text, 4);
+		CU_ASSERT_EQUAL(p->config.stack.torch_grouped, i < 2);
+		program_destroy(p);
+		snprintf(text, sizeof text, "train.stack=%s train.expert_loop=true", stacks[i]);
+		p = program_of(text, 4);
+		CU_ASSERT_FALSE(p->config.stack.torch_grouped);
+		program_destroy(p);
+	}
+}
+
 /* Returns how many products of experts, or of all else in a block, run in a format. */
 static int products_in(const struct program *p, enum op_kind kind, enum dtype dt)
 {
@@ -183,5 +200,6 @@ static void test_fused_experts(void)
 }
 
 UNIT_MAIN("program of dispatches", {"experts' activations in products", test_fused_experts},
-	{"experts in 16 bits", test_wide_experts}, {"weights gathered beside a loop", test_loop_gathers},
-	{"rows once a host", test_dispatch}, {"tokens in fp8", test_narrow_dispatch}, {"router bias", test_router_bias})
+	{"experts in 16 bits", test_wide_experts}, {"a kernel for all experts", test_grouped_kernel},
+	{"weights gathered beside a loop", test_loop_gathers}, {"rows once a host", test_dispatch},
+	{"tokens in fp8", test_narrow_dispatch}, {"router bias", test_router_bias})
