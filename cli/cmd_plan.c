@@ -42,6 +42,7 @@ static enum status place_here(struct context *x, struct place *p, struct error *
 {
 	struct config *c = &p->config;
 	const int64_t given = job_fixed_ranks(c);
+	c->executed = 1;
 	p->ranks = x->options->gpus ? x->options->gpus : given ? given : job_replica_ranks(c);
 	enum status st = x->options->gpus ? target_take_gpus(c, p->ranks, e) : ST_OK;
 	return st ? st : target_here(x, c, p->ranks, &p->target, e);

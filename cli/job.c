@@ -121,6 +121,7 @@ enum status job_decide(struct context *x, int64_t started, bool may_execute, str
 		return st;
 	int64_t ranks = 1;
 	job->here = is_here(c);
+	c->executed = job->here;
 	job->execute = may_execute;
 	st = job->here ? decide_here(x, job, started, &ranks, e) : decide_elsewhere(job, &ranks, e);
 	if (st)

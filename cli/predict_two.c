@@ -186,6 +186,7 @@ static void print_verdict(const struct side *s, FILE *out)
 			continue;
 		fprintf(out, fit == FIT_NOT ? "DOES NOT FIT: %c: " : "%c fits tightly: ", 'A' + i);
 		(fit == FIT_NOT ? verdict_missing : verdict_tight)(m, out);
+		verdict_error(m, out);
 		fputs(".\n", out);
 	}
 	if (both_fit(s))

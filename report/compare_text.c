@@ -37,6 +37,8 @@ static const char *rank_cell(char cell[CELL], const struct compare_row *r)
 
 /* ---- speed ---- */
 
+static bool may_fit(const struct compare_row *r) { return r->predicted && verdict_may_fit(&r->predicted->memory); }
+
 static enum status speed_row(struct table *t, const struct compare_row *r, struct error *e)
 {
 	char rank[CELL], q[5][QUANTITY_MAX], range[QUANTITY_RANGE];
@@ -44,7 +46,10 @@ static enum status speed_row(struct table *t, const struct compare_row *r, struc
 	if (!r->fits)
 		return table_row(t, e, "-|%s|%lld|-|-|-|-|%s|%s|-|%s", r->name, (long long)r->gpus,
 			p ? quantity_format(q[0], (double)p->memory.total_B, UNIT_BYTE) : "-",
-			r->missing_B ? "too much" : "-", r->missing_B ? "nothing fits" : "none");
+			may_fit(r)     ? "may fit"
+			: r->missing_B ? "too much"
+				       : "-",
+			r->missing_B ? "nothing fits" : "none");
 	return table_row(t, e, "%s|%s|%lld|%s|%s|%s|%.1f %%|%s|%s|%s|%s", rank_cell(rank, r), r->name,
 		(long long)r->gpus, quantity_format(q[0], p->time.step_s, UNIT_SECOND),
 		quantity_format_range(range, p->interval90_s[0], p->interval90_s[1], UNIT_SECOND),
@@ -264,6 +269,7 @@ void compare_verdict(const struct compare *c, FILE *out)
 			verdict_fit(&row[0].predicted->memory) == FIT_NOT) {
 			fprintf(out, " On %s ", row[0].name);
 			verdict_missing(&row[0].predicted->memory, out);
+			verdict_error(&row[0].predicted->memory, out);
 			putc('.', out);
 		}
 		return;
@@ -312,8 +318,9 @@ void compare_notes(const struct compare *c, FILE *out)
 	for (size_t i = 0; i < c->rows.n; i++) {
 		const struct compare_row *r = &c->rows.at[i];
 		if (r->missing_B)
-			fprintf(out, "%s: does not fit, %s a GPU are missing; the plan%s: %s\n", r->name,
+			fprintf(out, "%s: does not fit, %s a GPU are missing%s; the plan%s: %s\n", r->name,
 				quantity_format(q, (double)r->missing_B, UNIT_BYTE),
+				may_fit(r) ? ", less than such predictions may be too high" : "",
 				c->fixed_plan ? "" : " that needs least", r->plan);
 		else if (r->reason[0])
 			fprintf(out, "%s: %s\n", r->name, r->reason);

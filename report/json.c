@@ -6,6 +6,7 @@
 #include "report/json_build.h"
 #include "report/report.h"
 #include "report/stages.h"
+#include "report/verdict.h"
 
 #ifndef STEPSIM_COMMIT
 #define STEPSIM_COMMIT "unknown"
@@ -34,9 +35,11 @@ static json_t *memory_json(const struct result_memory *m)
 		json_put(o, figure_memories[i].key, bytes(figure_memory_B(m, i)), &good);
 	json_put(o, "capacity_bytes", bytes(m->capacity_B), &good);
 	json_put(o, "fits", json_boolean(m->fits), &good);
-	if (m->high_B > 0)
+	if (m->high_B > 0) {
 		json_put(o, "interval80_bytes", json_pack("[I, I]", (json_int_t)m->low_B, (json_int_t)m->high_B),
 			&good);
+		json_put(o, "may_fit", json_boolean(m->fits || verdict_may_fit(m)), &good);
+	}
 	return checked(o, good);
 }
 

@@ -11,6 +11,7 @@
 #include "base/version.h"
 #include "report/json_build.h"
 #include "report/report.h"
+#include "report/verdict.h"
 #include "step/mesh.h"
 
 /* ---- the table ---- */
@@ -107,16 +108,21 @@ static void warn_of_stalls(const struct plan_report *p, FILE *out)
 void plan_start(const struct plan_report *p, FILE *out)
 {
 	char q[QUANTITY_MAX];
-	if (p->rows == 0 && p->least.predicted)
-		fprintf(out, "No plan fits. The one that needs least lacks %s of memory on each device.\n",
+	if (p->rows == 0 && p->least.predicted) {
+		fprintf(out, "No plan fits. The one that needs least lacks %s of memory on each device",
 			quantity_format(q, (double)p->missing_B, UNIT_BYTE));
+		verdict_error(&p->least.predicted->memory, out);
+		fputs(".\n", out);
+	}
 	if (p->rows > 0 && p->memory_share > p->usual_share)
 		fprintf(out, "No plan leaves %.0f %% of the memory free; those that fit are shown.\n",
 			100 * (1 - p->usual_share));
 	if (!p->start.predicted) {
 		fprintf(out, "The config's own plan is illegal: %s\n", p->start_reason);
 	} else if (p->rows > 0 && !p->start.predicted->memory.fits) {
-		fputs("The config's own plan does not fit.\n", out);
+		fputs("The config's own plan does not fit", out);
+		verdict_error(&p->start.predicted->memory, out);
+		fputs(".\n", out);
 	} else if (p->rows > 0) {
 		const double own_s = p->start.predicted->time.step_s, best_s = p->row[0].predicted->time.step_s,
 			     faster = 100 * (1 - best_s / own_s);

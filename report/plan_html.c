@@ -34,6 +34,7 @@ static void verdict(const void *of, FILE *out)
 	if (least && verdict_fit(&least->memory) == FIT_NOT) {
 		fputs(" With the one that needs least ", out);
 		verdict_missing(&least->memory, out);
+		verdict_error(&least->memory, out);
 		putc('.', out);
 	}
 }

@@ -41,6 +41,7 @@ static const char *percent(char text[QUANTITY_MAX], double share)
 static enum status add_row(struct table *t, const struct sweep *s, const struct sweep_row *r, struct error *e)
 {
 	static const char *const marks[] = {[FIT_NOT] = " (too much)", [FIT_TIGHT] = " (tight)", [FIT_WELL] = ""};
+	const char *mark;
 	char line[LINE], q[6][QUANTITY_MAX];
 	size_t n = add_values(s, r, line);
 	const struct result *p = r->predicted;
@@ -50,11 +51,12 @@ static enum status add_row(struct table *t, const struct sweep *s, const struct 
 			*c = *c == '|' ? '/' : *c;
 		return table_row(t, e, "%s", line);
 	}
+	mark = verdict_may_fit(&p->memory) ? " (may fit)" : marks[verdict_fit(&p->memory)];
 	snprintf(line + n, LINE - n, "|%lld|%s|%s|%s|%s|%s|%s%s|%.*s", (long long)r->ranks,
 		quantity_format(q[0], p->time.step_s, UNIT_SECOND), quantity_format(q[1], p->tokens_per_s, UNIT_NONE),
 		percent(q[4], p->mfu), quantity_format(q[2], p->time.exposed_comm_s, UNIT_SECOND),
-		percent(q[5], p->time.overlap), quantity_format(q[3], (double)p->memory.total_B, UNIT_BYTE),
-		marks[verdict_fit(&p->memory)], brief(p->bottleneck), p->bottleneck);
+		percent(q[5], p->time.overlap), quantity_format(q[3], (double)p->memory.total_B, UNIT_BYTE), mark,
+		brief(p->bottleneck), p->bottleneck);
 	return table_row(t, e, "%s", line);
 }
 

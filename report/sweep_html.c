@@ -42,23 +42,26 @@ enum status report_sweep_html(const struct sweep *s, const char *path, struct er
 	struct page p;
 	struct table *t = NULL;
 	char text[1024];
-	size_t predicted = 0, too_large = 0, tight = 0;
+	size_t predicted = 0, too_large = 0, may_fit = 0, tight = 0;
 	for (size_t i = 0; i < s->rows.n; i++) {
 		const struct result *r = s->rows.at[i].predicted;
 		predicted += r != NULL;
 		too_large += r && verdict_fit(&r->memory) == FIT_NOT;
+		may_fit += r && verdict_may_fit(&r->memory);
 		tight += r && verdict_fit(&r->memory) == FIT_TIGHT;
 	}
 	enum status st = page_open(&p, "a sweep - stepsim", verdict, s, e);
 	if (!st) {
-		char large[64] = "", full[96] = "";
+		char large[64] = "", may[64] = "", full[96] = "";
 		if (too_large)
 			snprintf(large, sizeof large, "; %zu too large for the memory", too_large);
+		if (may_fit)
+			snprintf(may, sizeof may, " (%zu of them may fit all the same)", may_fit);
 		if (tight)
 			snprintf(full, sizeof full, "; %zu leave%s less of it free than a search for plans does", tight,
 				tight == 1 ? "s" : "");
-		snprintf(text, sizeof text, "%s: %zu combination%s, %zu predicted%s%s.", s->config, s->rows.n,
-			s->rows.n == 1 ? "" : "s", predicted, large, full);
+		snprintf(text, sizeof text, "%s: %zu combination%s, %zu predicted%s%s%s.", s->config, s->rows.n,
+			s->rows.n == 1 ? "" : "s", predicted, large, may, full);
 		page_paragraph(&p, "sub", text);
 	}
 	if (!st && predicted >= 2 && s->axis[0].n >= 2)

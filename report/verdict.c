@@ -131,6 +131,7 @@ static void print_nothing_fits(const struct sweep *s, FILE *out)
 	print_values(s, least, out);
 	fputs(" ", out);
 	verdict_missing(&least->predicted->memory, out);
+	verdict_error(&least->predicted->memory, out);
 }
 
 /* Names the fastest combination where it is another than `best`: it fits, but leaves less free. */

@@ -24,6 +24,7 @@ static void find_lives(const struct role *r, bool held, struct life *life)
 		life[i] = (struct life){(uint32_t)i, aligned(buf->bytes), lives_on(buf, held) ? 0 : -1,
 			buf->persistent ? INT64_MAX : 0, 0};
 	}
+	int64_t together = -1; /* when the first of those is there that come together */
 	for (size_t i = 0; i < r->ops.n; i++) {
 		const struct op *op = &r->ops.at[i];
 		const struct op_when when = r->when.at[i];
@@ -39,8 +40,13 @@ static void find_lives(const struct role *r, bool held, struct life *life)
 				l->begin = (int64_t)when.begins;
 			if (l->end < over)
 				l->end = over;
+			if (r->buffers.at[buffer].together && together < 0)
+				together = l->begin;
 		}
 	}
+	for (size_t i = 0; i < r->buffers.n && together >= 0; i++)
+		if (r->buffers.at[i].together && life[i].begin > together)
+			life[i].begin = together;
 }
 
 /* Bytes alive, by component. */

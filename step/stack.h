@@ -118,6 +118,7 @@ enum stage_split {
 		"copies of a moment of all that a rank updates, alive while an unfused optimizer does") \
 	X("flattened", flattened_B, BYTE, 0, 32, "bytes a parameter of flattened gradients while ZeRO-1 reduces them") \
 	X("context", context_B, BYTE, 0, 1e11, "CUDA context and library workspaces") \
+	X("executor", executor_B, BYTE, 0, 1e11, "the same of stepsim's own executor") \
 	X("communicator", communicator_B, BYTE, 0, 1e11, "NCCL's buffers for each communicator")
 
 #define STACK_FIELD(name, field, ...) double field;
@@ -218,6 +219,8 @@ struct stack {
 	                          format of compute, and cast behind that (jax-ml/jax issue 27496) */
 	bool frees_gradients;  /* gradients are freed behind each update and allocated as backward goes on
 	                          (zero_grad(set_to_none=True), PyTorch's default since 2.0); DDP's buckets stay */
+	bool scans_blocks;     /* frees_gradients alone: the blocks are one loop, so that the gradients of all are
+	                          allocated as its backward pass begins (jax.lax.scan: an array a matrix) */
 	bool moments_as_weights; /* without master weights the moments have the weights' format, not fp32 */
 	bool expert_calls;  /* the products of a layer's experts run at once, but the host thread calls each by itself
 	                       (Transformer Engine's GroupedLinear: cuBLAS on several streams) */
@@ -259,7 +262,7 @@ struct stack_number {
 };
 #define STACK_NUMBERS 15 /* of which a family uses twelve at the most */
 extern const struct stack_number stack_numbers[STACK_NUMBERS];
-#define STACK_MEMORIES 14
+#define STACK_MEMORIES 15
 extern const struct stack_number stack_memories[STACK_MEMORIES];
 
 /* Reads the mappings `numbers` and `memory` ({name: {value, source}}), `operators`, `unvectorized`, `habits`,

@@ -101,6 +101,7 @@ static enum status load_change(const struct advise_case *a, const struct advice_
 	enum status st = config_read(a->reader, sets, a->n_sets + row->n_sets, c, &refused);
 	c->cluster.nodes = base->cluster.nodes; /* what a system's file or line says */
 	c->node_ranks = base->node_ranks;
+	c->executed = base->executed;
 	if (!st)
 		st = config_resolve(c, base->ranks, &refused);
 	free(sets);

@@ -199,6 +199,7 @@ static void short_config(const struct config *c, int64_t repeats, struct config 
 	out->stack.gradient_passes = out->stack.expert_passes = 0;
 	out->stack.gradient_calls = out->stack.gradient_kernels = out->stack.buffer_kernels = 0;
 	out->stack.frees_gradients = false; /* memory_B counts with it */
+	p->gradient_as_bucket_view = true;
 	p->strategy = STRAT_NONE;
 	p->expert_overlap = false;
 	p->pipeline = p->virtual_stages = 1;

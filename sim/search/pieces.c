@@ -26,6 +26,7 @@ static void two_stages(const struct evaluator *v, int64_t repeats, int64_t micro
 	out->parallel.virtual_stages = 1;
 	stages_forget(&out->parallel);
 	out->parallel.schedule = SCHED_GPIPE;
+	out->parallel.gradient_as_bucket_view = true;
 	out->stack.frees_gradients = false;  /* plans that are put together have them beside all that is in flight */
 	out->stack.stage_split = SPLIT_EVEN; /* by cost, a large vocabulary's head would take layers from its stage */
 }

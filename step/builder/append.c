@@ -17,7 +17,8 @@ static void fail_nomem(struct builder *b) { build_nomem(b, "the step program"); 
 
 int32_t build_buffer(struct builder *b, enum component comp, enum dtype dt, int64_t elements, bool persistent)
 {
-	struct buffer buf = {comp, dt, (uint64_t)((double)elements * dtype_bytes(dt) + 0.5), persistent, false, false};
+	struct buffer buf = {comp, dt, (uint64_t)((double)elements * dtype_bytes(dt) + 0.5), persistent, false, false,
+		false};
 	const struct usage use = {.writer = NONE};
 	if (b->st || !vec_push(&b->r->buffers, buf) || !vec_push(&b->usage, use)) {
 		fail_nomem(b);

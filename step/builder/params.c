@@ -339,23 +339,38 @@ static void store_weights(struct builder *b, struct bucket *k)
 		k->shard.stride_B = (uint64_t)((double)part * dtype_bytes(k->stored));
 }
 
-static struct view stored_gradients(struct builder *b, enum component comp, int64_t elements)
+/* block: of parameters inside the blocks. */
+static struct view stored_gradients(struct builder *b, enum component comp, int64_t elements, bool block)
 {
 	const struct view v = stored(b, comp, b->grad, elements);
-	if (!b->st)
-		b->r->buffers.at[v.buffer].freed = comp == COMP_GRADIENTS && b->c->stack.frees_gradients;
+	if (b->st || comp != COMP_GRADIENTS || !gradients_are_freed(b->c))
+		return v;
+	b->r->buffers.at[v.buffer].freed = true;
+	b->r->buffers.at[v.buffer].together = block && b->c->stack.scans_blocks;
 	return v;
 }
 
 static void store_gradients(struct builder *b, struct bucket *k, bool whole)
 {
+	const bool block = !b->gathers || k - b->r->buckets.at < b->n_units;
 	if (whole)
-		k->gradients = k->grad_shard = stored_gradients(b, COMP_GRADIENTS, (int64_t)k->padded);
+		k->gradients = k->grad_shard = stored_gradients(b, COMP_GRADIENTS, (int64_t)k->padded, block);
 	if (k->shards > 1 || !whole)
 		k->grad_shard = stored_gradients(b, offloads_states(b) && !whole ? COMP_HOST : COMP_GRADIENTS,
-			bucket_part(k));
+			bucket_part(k), block);
 	if (whole && k->shards > 1 && !b->st)
 		b->r->buffers.at[k->grad_shard.buffer].inside = b->c->stack.shard_inside;
+}
+
+/* Remainders are the lower halves of master weights, whose upper halves are the weights: the optimizer makes them whole
+ * as it reads them (apex/contrib/optimizers/distributed_fused_adam.py, store_param_remainders). */
+static void store_master(struct builder *b, const struct bucket *k, struct bucket_state *s)
+{
+	s->master = build_buffer(b, state_component(b), DT_FP32, bucket_part(k), true);
+	if (b->st || !b->c->train.store_param_remainders)
+		return;
+	b->r->buffers.at[s->master].inside = true;
+	build_hold(b, state_component(b), 2.0 * (double)bucket_part(k), "master weights' lower halves");
 }
 
 static void store_optimizer(struct builder *b, int32_t i)
@@ -370,7 +385,7 @@ static void store_optimizer(struct builder *b, int32_t i)
 	if (o->orthogonal && build_other_elements(k) > 0) /* those of adamw */
 		s->moment2 = build_buffer(b, state_component(b), DT_FP32, build_other_elements(k), true);
 	if (optimizer_updates(b->c->train.optimizer) && b->c->train.master_weights && dtype_bytes(b->weight) < 4.0)
-		s->master = build_buffer(b, state_component(b), DT_FP32, bucket_part(k), true);
+		store_master(b, k, s);
 	if (o->factored)
 		store_factors(b, i);
 	if (o->trust_ratio) /* int64, as two words each */

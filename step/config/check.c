@@ -103,6 +103,9 @@ static enum status check_dtypes(const struct config *c, struct error *e)
 		return config_error_key(c, KEY_train_optimizer, e,
 			"%s is not modelled yet with experts (accepted: adamw, adam, muon, adafactor, lion, sgd, none)",
 			optimizer_name(t->optimizer));
+	if (t->store_param_remainders && !(t->master_weights && t->param_dtype == DT_BF16))
+		return config_error_key(c, KEY_train_store_param_remainders, e,
+			"needs master_weights: true and param_dtype bf16 (accepted: false)");
 	if (t->master_weights && t->param_dtype == DT_FP32)
 		return config_error_key(c, KEY_train_master_weights, e,
 			"not used unless param_dtype is narrower than fp32");

@@ -108,7 +108,8 @@ struct train {
 	enum dtype lora_base;     /* in which the blocks' frozen matrices lie (QLoRA); DT_COUNT: as
 	                             param_dtype */
 	enum offload offload;
-	int64_t offload_layers; /* the first ones, with OFF_ACTIVATIONS; AUTO: all */
+	int64_t offload_layers;      /* the first ones, with OFF_ACTIVATIONS; AUTO: all */
+	bool store_param_remainders; /* of fp32 master weights the optimizer has what bf16 ones lack: 2 bytes */
 	bool fused, cuda_graph;
 	int fused_kernels;                /* AUTO: none; where fused holds nothing reads it */
 	bool fused_optimizer;             /* the update is one kernel; follows fused unless set */
@@ -155,6 +156,7 @@ struct parallel {
 	bool expert_overlap;             /* exchanges of experts move behind another micro-batch's compute */
 	enum mesh_dim order[DIM_COUNT];  /* innermost first */
 	double bucket_B, first_bucket_B; /* first: < 0 is auto until resolved */
+	bool gradient_as_bucket_view;    /* ddp, zero1: the buckets hold the gradients; else copies of them */
 	bool overlap;
 	int64_t prefetch;
 	int64_t unit_params; /* FSDP1 wraps modules of so many parameters; 0: a block is a unit */
@@ -227,6 +229,8 @@ struct config {
 	struct cost cost;
 	int64_t node_ranks; /* GPUs of a node of the system, set before config_resolve by who knows the system; 0: not
 	                       known */
+	int64_t executed;   /* 1: stepsim's own executor runs the step, or would, so that a framework's habits of memory
+	                       do not count; set before config_resolve by who knows; no bool: hashed by words */
 	int64_t ranks;      /* set by config_resolve */
 	int64_t micro_batches; /* micro-steps of a rank in one step: global_batch / (micro_batch x data replicas); set
 	                          by config_resolve */
@@ -315,8 +319,10 @@ bool train_recomputes(const struct train *t, int modules);
  * pipeline, which sums whole gradients until the last one (torch/distributed/pipelining/stage.py,
  * backward_maybe_with_nosync: set_requires_gradient_sync(False)). */
 bool parallel_reduces_each(const struct parallel *p);
-/* Returns whether the buckets of ddp and zero1 stay beside the gradients (PyTorch's gradient_as_bucket_view=False). */
+/* Returns whether the buckets of ddp and zero1 stay beside the gradients (gradient_as_bucket_view). */
 bool parallel_holds_buckets(const struct config *c);
+/* Returns whether gradients are freed behind each update: where the stack does, and no bucket holds them. */
+bool gradients_are_freed(const struct config *c);
 /* Returns whether all gradients exist while as many micro-batches are in flight as ever are: always, unless the stack
  * frees them behind each step. Then a forward pass must follow the first backward pass of every part of a stage. */
 bool gradients_meet_activations(const struct config *c);

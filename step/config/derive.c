@@ -190,6 +190,10 @@ const char *config_predicted_only(const struct config *c)
 		return "parallel.dispatch_dtype fp8 is predicted, not executed";
 	if (!c->parallel.shard_experts)
 		return "experts that FSDP leaves whole (parallel.shard_experts) are predicted, not executed";
+	if (c->train.store_param_remainders)
+		return "train.store_param_remainders is predicted, not executed";
+	if (config_is_given(c, KEY_parallel_gradient_as_bucket_view) && parallel_holds_buckets(c))
+		return "parallel.gradient_as_bucket_view false is predicted, not executed";
 	if (c->train.attention_dtype == DT_FP8)
 		return "train.attention_dtype fp8 is predicted, not executed";
 	if (c->train.fused_experts)

@@ -214,11 +214,24 @@ bool train_recomputes(const struct train *t, int modules)
 	return t->recompute == REC_SELECTIVE && (chosen & modules);
 }
 
+/* DDP has buckets where there is more than one rank. */
+static bool has_buckets(const struct parallel *p)
+{
+	return (p->data == AUTO || p->data * p->context > 1) &&
+	       strategy_fits(p->strategy, STRATEGY_BUCKETS, STRATEGY_CUTS_GRADIENTS);
+}
+
 bool parallel_holds_buckets(const struct config *c)
 {
-	const struct parallel *p = &c->parallel;
-	return c->stack.frees_gradients && p->data * p->context > 1 &&
-	       strategy_fits(p->strategy, STRATEGY_BUCKETS, STRATEGY_CUTS_GRADIENTS);
+	return !c->parallel.gradient_as_bucket_view && has_buckets(&c->parallel);
+}
+
+/* DeepSpeed's ZeRO-3 adds a rank's parts up in one array of the whole training (deepspeed/runtime/zero/stage3.py,
+ * grad_partitions_flat_buffer). */
+bool gradients_are_freed(const struct config *c)
+{
+	const bool flat = c->stack.copies_gradients && strategy_has(c->parallel.strategy, STRATEGY_CUTS_WEIGHTS);
+	return c->stack.frees_gradients && !flat && !(c->parallel.gradient_as_bucket_view && has_buckets(&c->parallel));
 }
 
 /* In 1F1B's order the first stage's chunk v of V has its first backward pass behind 2 V p - 1 forward passes of a part,
@@ -228,7 +241,7 @@ bool gradients_meet_activations(const struct config *c)
 	const struct parallel *p = &c->parallel;
 	const struct schedule_traits *s = &schedule_traits[p->schedule];
 	const bool in_order = !s->all_in_flight && (p->pipeline == 1 || !s->splits_backward);
-	return !c->stack.frees_gradients || (in_order && c->micro_batches >= 2 * p->pipeline);
+	return !gradients_are_freed(c) || (in_order && c->micro_batches >= 2 * p->pipeline);
 }
 
 bool parallel_reduces_each(const struct parallel *p)

@@ -254,6 +254,13 @@ static int64_t expert_replicas(const struct parallel *p)
 	return p->tensor * p->context * p->data / (p->expert * p->expert_tensor);
 }
 
+/* Returns how often DDP copies a gradient: into its bucket, and back, unless it becomes a part of the bucket then
+ * (gradient_as_bucket_view; zero_grad has freed it, so that it comes from elsewhere each time). */
+static double bucket_copies(const struct parallel *p)
+{
+	return p->gradient_as_bucket_view && !strategy_has(p->strategy, STRATEGY_CUTS_GRADIENTS) ? 1 : 2;
+}
+
 /* Returns how often PyTorch's kernels read and write a tensor beside its gathers and reductions, in each micro-batch on
  * average. DDP divides a gradient into its bucket, and copies the sum back (torch/csrc/distributed/c10d/reducer.cpp:
  * mark_variable_ready_dense, copy_bucket_to_grad); so with ZeroRedundancyOptimizer (zero1). FSDP2 copies each weight
@@ -272,7 +279,7 @@ static double flat_passes(const struct config *c, int64_t replicas)
 		return 0;
 	if (strategy_has(p->strategy, STRATEGY_CUTS_WEIGHTS))
 		return p->reshard_after_forward ? 2 : 1;
-	return 2 / (strategy_has(p->strategy, STRATEGY_CUTS_GRADIENTS) ? 1 : (double)c->micro_batches);
+	return bucket_copies(p) / (strategy_has(p->strategy, STRATEGY_CUTS_GRADIENTS) ? 1 : (double)c->micro_batches);
 }
 
 /* A stack that copies gradients reads and writes each three times on the way to its sum: into the bucket, to divide it
@@ -296,7 +303,7 @@ static void resolve_gradient_copies(struct config *c)
 		k->gradient_passes = flat_passes(c, p->data * p->context);
 		k->expert_passes = flat_passes(c, expert_replicas(p));
 		k->gradient_kernels = launches_each ? k->gradient_passes : 0;
-		k->buffer_kernels = k->gradient_kernels / 2;
+		k->buffer_kernels = k->gradient_kernels / bucket_copies(p);
 	}
 	if (!k->copies_gradients || !strategy_has(s, STRATEGY_CUTS_STATES))
 		return;
@@ -307,9 +314,25 @@ static void resolve_gradient_copies(struct config *c)
 	k->gradient_calls = share * (1 + (every ? 1 : 2 * part));
 }
 
+/* stepsim's own executor has the program's buffers, from the first step to the last, and a GPU's context. It adds
+ * gradients up in the buckets, unless the config asks for copies of them, which are predicted. */
+static void resolve_executed(struct config *c)
+{
+	const struct stack_memory m = c->stack.memory;
+	if (!c->executed)
+		return;
+	c->stack.memory = (struct stack_memory){.context_B = m.executor_B,
+		.executor_B = m.executor_B,
+		.communicator_B = m.communicator_B};
+	c->stack.frees_gradients = c->stack.shard_inside = c->stack.copies_flat = false;
+	if (!config_is_given(c, KEY_parallel_gradient_as_bucket_view))
+		c->parallel.gradient_as_bucket_view = true;
+}
+
 static void resolve_autos(struct config *c)
 {
 	struct parallel *p = &c->parallel;
+	resolve_executed(c);
 	if (c->train.expert_gates != GATES_AUTO)
 		c->stack.gates_activation = c->train.expert_gates == GATES_ACTIVATION;
 	if (c->train.expert_sums != SUMS_AUTO)

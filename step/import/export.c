@@ -264,6 +264,7 @@ static enum status read_back(const struct exporter *x, const char *text, size_t 
 		st = error_nomem(e, "a config");
 	if (!st && !(st = config_parse(config, size, "export", NULL, 0, out, e))) {
 		out->node_ranks = x->c->node_ranks;
+		out->executed = x->c->executed;
 		st = config_resolve(out, x->c->ranks, e);
 	}
 	free(config);

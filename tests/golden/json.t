@@ -53,6 +53,7 @@ The keys of docs/reference.md, in the order in which they are written (no key of
           "overhead_bytes"
           "capacity_bytes"
           "fits"
+          "may_fit"
 
     $ stepsim predict $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --json - | sed -n '/^    "by_class"/,/^      }/p' | grep -oE '^        "[a-z_]+"'
             "class"

@@ -339,7 +339,39 @@ static void test_predicted_only(void)
 	}
 }
 
-UNIT_MAIN("config", {"predicted only", test_predicted_only}, {"slow ranks", test_slow_ranks},
-	{"defaults", test_defaults}, {"key table", test_key_table}, {"units", test_units},
-	{"derived values", test_derived}, {"formats", test_formats}, {"stacks", test_stacks}, {"--set", test_sets},
-	{"examples and their JSON", test_examples}, {"plain bytes", test_plain_bytes}, {"words", test_words})
+/* Copies of gradients beside DDP's buckets are a habit of PyTorch's stacks, which stepsim's executor has not. It says
+ * so where a user asks for them. */
+static void test_executed(void)
+{
+	struct config c = resolved(GPT2, 2), given = resolved(GPT2 "parallel: {gradient_as_bucket_view: false}", 2);
+	CU_ASSERT_FALSE(c.parallel.gradient_as_bucket_view);
+	CU_ASSERT_TRUE(parallel_holds_buckets(&c) && gradients_are_freed(&c));
+	CU_ASSERT_PTR_NULL(config_predicted_only(&c));
+	CU_ASSERT_PTR_NOT_NULL(config_predicted_only(&given));
+	const double context_B = c.stack.memory.context_B;
+	c = resolved(GPT2 "parallel: {gradient_as_bucket_view: true}", 2);
+	CU_ASSERT_FALSE(parallel_holds_buckets(&c) || gradients_are_freed(&c));
+	c = resolved(GPT2 "train: {stack: megatron-lm}", 2);
+	CU_ASSERT_TRUE(c.parallel.gradient_as_bucket_view);
+
+	c = resolved(GPT2 "train: {stack: deepspeed}\nparallel: {strategy: zero2}", 2);
+	CU_ASSERT_TRUE(gradients_are_freed(&c));
+	c = resolved(GPT2 "train: {stack: deepspeed}\nparallel: {strategy: fsdp}", 2);
+	CU_ASSERT_FALSE(gradients_are_freed(&c));
+
+	c = parsed(GPT2 "train: {stack: pytorch-ddp-eager}");
+	CU_ASSERT(c.stack.memory.loss_B > 0);
+	c.executed = 1;
+	CU_ASSERT_EQUAL_FATAL(config_resolve(&c, 2, NULL), ST_OK);
+	CU_ASSERT_TRUE(c.parallel.gradient_as_bucket_view);
+	CU_ASSERT_FALSE(parallel_holds_buckets(&c) || gradients_are_freed(&c));
+	CU_ASSERT_EQUAL(c.stack.memory.loss_B + c.stack.memory.update_copies + c.stack.gradient_passes, 0);
+	CU_ASSERT_EQUAL(c.stack.memory.context_B, c.stack.memory.executor_B);
+	CU_ASSERT(c.stack.memory.context_B > 0 && c.stack.memory.context_B < context_B);
+}
+
+UNIT_MAIN("config", {"predicted only", test_predicted_only}, {"executed", test_executed},
+	{"slow ranks", test_slow_ranks}, {"defaults", test_defaults}, {"key table", test_key_table},
+	{"units", test_units}, {"derived values", test_derived}, {"formats", test_formats}, {"stacks", test_stacks},
+	{"--set", test_sets}, {"examples and their JSON", test_examples}, {"plain bytes", test_plain_bytes},
+	{"words", test_words})

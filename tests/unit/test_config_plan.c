@@ -36,6 +36,11 @@ static void test_resolve(void)
 	c = resolved(GPT2 "train: {stack: pytorch-ddp-eager, global_batch: 64, micro_batch: 4}", 4);
 	CU_ASSERT_DOUBLE_EQUAL(c.stack.gradient_kernels, 2.0 / 4, 1e-12);
 	CU_ASSERT_DOUBLE_EQUAL(c.stack.buffer_kernels, 1.0 / 4, 1e-12);
+	c = resolved(GPT2 "train: {stack: pytorch-ddp-eager, global_batch: 64, micro_batch: 4}\n"
+			  "parallel: {gradient_as_bucket_view: true}",
+		4);
+	CU_ASSERT_DOUBLE_EQUAL(c.stack.gradient_kernels, 1.0 / 4, 1e-12); /* no way back */
+	CU_ASSERT_DOUBLE_EQUAL(c.stack.buffer_kernels, 1.0 / 4, 1e-12);
 	c = resolved(GPT2 "train: {stack: pytorch-ddp}", 1);
 	CU_ASSERT_EQUAL(c.stack.gradient_passes, 0); /* no bucket */
 	c = resolved(GPT2 "train: {stack: pytorch-fsdp, global_batch: 64, micro_batch: 4}\nparallel: {strategy: fsdp}",

@@ -336,11 +336,83 @@ static void test_freed_gradients(void)
 	c.parallel.strategy = STRAT_DDP;
 	c.parallel.data = c.parallel.shard = c.ranks = 2;
 	c.train.global_batch = 128;
+	c.parallel.gradient_as_bucket_view = false;
 	CU_ASSERT_DOUBLE_EQUAL(held_B(&c, "DDP's buckets", false), kept.gradients, 0.01 * kept.gradients);
 	c.parallel.strategy = STRAT_FSDP;
 	CU_ASSERT_EQUAL(held_B(&c, "DDP's buckets", false), 0);
 }
 
+/* Gradients in DDP's buckets last as these do. Copies of them are freed, and the buckets are there beside them. One
+ * rank has none. */
+static void test_bucket_views(void)
+{
+	struct config c = tiny(6);
+	c.micro_batches = 1;
+	c.train.micro_batch = 32;
+	c.train.global_batch = 64;
+	c.parallel.strategy = STRAT_DDP;
+	c.parallel.data = c.parallel.shard = c.ranks = 2;
+	c.stack.frees_gradients = true;
+	CU_ASSERT_TRUE(c.parallel.gradient_as_bucket_view);
+	const struct lives_B views = lives_of(&c);
+	c.stack.frees_gradients = false;
+	CU_ASSERT_EQUAL(views.third, lives_of(&c).third);
+	CU_ASSERT_EQUAL(held_B(&c, "DDP's buckets", false), 0);
+	c.stack.frees_gradients = true;
+	c.parallel.gradient_as_bucket_view = false;
+	const struct lives_B copies = lives_of(&c);
+	CU_ASSERT_DOUBLE_EQUAL(copies.third, views.third, 0.01 * views.gradients); /* buckets in place of gradients */
+	CU_ASSERT_DOUBLE_EQUAL(copies.end - views.end, views.gradients, 0.01 * views.gradients); /* both */
+	c.parallel.data = c.parallel.shard = c.ranks = 1;
+	c.train.global_batch = 32;
+	CU_ASSERT_EQUAL(held_B(&c, "DDP's buckets", false), 0);
+}
+
+/* A loop over the blocks, as XLA compiles one, has the gradients of all blocks from its first pass back on. */
+static void test_scanned_blocks(void)
+{
+	struct config c = tiny(6);
+	c.micro_batches = 1;
+	c.train.global_batch = c.train.micro_batch * c.parallel.data;
+	c.parallel.strategy = STRAT_FSDP;
+	c.stack.frees_gradients = true;
+	const struct lives_B apart = lives_of(&c);
+	c.stack.scans_blocks = true;
+	const struct lives_B together = lives_of(&c);
+	CU_ASSERT_EQUAL(together.third, apart.third); /* forward */
+	CU_ASSERT_EQUAL(together.end, apart.end);
+	struct program *p = built(&c);
+	struct layout_life *lives;
+	struct error e = {0};
+	size_t n = 0, blocks = 0;
+	CU_ASSERT_EQUAL_FATAL(layout_lives(&p->roles[0], &lives, &n, &e), ST_OK);
+	int64_t first = INT64_MAX;
+	for (size_t i = 0; i < n; i++)
+		if (lives[i].component == COMP_GRADIENTS && lives[i].begin < first && lives[i].begin > 0)
+			first = lives[i].begin;
+	for (size_t i = 0; i < n; i++)
+		blocks += lives[i].component == COMP_GRADIENTS && lives[i].begin == first;
+	CU_ASSERT_EQUAL(blocks, 6);
+	free(lives);
+	program_destroy(p);
+}
+
+/* fp32 master weights take 4 B a parameter, their lower halves 2: 18 B in all become 16. An executor has all. */
+static void test_remainders(void)
+{
+	struct config c = tiny(3);
+	const double params = (double)model_parameters(&c.model);
+	c.train.store_param_remainders = true;
+	struct layout l = peak(&c), executed;
+	CU_ASSERT_DOUBLE_EQUAL((double)l.peak_component_B[COMP_OPTIMIZER] / params, 8 + 2, 0.05);
+	struct program *p = built(&c);
+	CU_ASSERT_EQUAL_FATAL(layout_plan(&p->roles[0], &executed, NULL), ST_OK);
+	CU_ASSERT(executed.peak_component_B[COMP_OPTIMIZER] >= (uint64_t)(12 * params));
+	layout_free(&executed);
+	program_destroy(p);
+}
+
 UNIT_MAIN("memory", {"over the step", test_over_time}, {"each term", test_terms}, {"lives", test_lives},
 	{"model states", test_states}, {"stored", test_stored}, {"units in a pipeline", test_units_in_a_pipeline},
-	{"freed gradients", test_freed_gradients}, {"norms", test_norms})
+	{"freed gradients", test_freed_gradients}, {"bucket views", test_bucket_views},
+	{"scanned blocks", test_scanned_blocks}, {"remainders", test_remainders}, {"norms", test_norms})

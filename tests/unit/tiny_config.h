@@ -53,6 +53,7 @@ static inline struct config tiny_config(void)
 		.order = {DIM_TP, DIM_CP, DIM_EP, DIM_DP, DIM_PP},
 		.bucket_B = 0.05 * 1048576,
 		.first_bucket_B = 0.02 * 1048576,
+		.gradient_as_bucket_view = true,
 		.overlap = true,
 		.prefetch = 1,
 		.reshard_after_forward = true};
