@@ -307,6 +307,7 @@ struct op_update {
 	int64_t elements;
 	int64_t wide_from, wide_to; /* OP_STATES_8: elements whose moments stay in 32 bits */
 	int64_t halved;             /* 1: the moments have 16 bits; else 0 */
+	int64_t tensors;            /* that kernels of their own update (IMPL_FOR_LOOP); 0: none has */
 };
 
 /* LAMB_DIRECTION, LAMB_STEP. */

@@ -1,7 +1,8 @@
 #include "step/optimizer.h"
 
-#define ROW(id, name, moments, flop, unfused_passes, runs_stateless, trust_ratio, orthogonal, factored) \
-	[OPT_##id] = {name, moments, flop, unfused_passes, runs_stateless, trust_ratio, orthogonal, factored},
+#define ROW(id, name, moments, flop, unfused_passes, loop_kernels, runs_stateless, trust_ratio, orthogonal, factored) \
+	[OPT_##id] = {name, moments, flop, unfused_passes, loop_kernels, runs_stateless, trust_ratio, orthogonal, \
+		factored},
 
 const struct optimizer_traits optimizer_traits[] = {OPTIMIZERS(ROW)};
 

@@ -176,10 +176,21 @@ static double biases_s(const struct program *p, const struct op *op, const struc
 	return (double)(p->config.model.experts / p->config.parallel.expert) * each * r->launch_s;
 }
 
-/* Returns what dispatch on DTensors adds to the host thread's time for an op. */
+/* Returns whether an update's tensors are DTensors, in stacks that know their cost: those that fully_shard cuts, and
+ * tensor ranks. */
+static bool updates_dtensors(const struct config *c)
+{
+	return strategy_has(c->parallel.strategy, STRATEGY_CUTS_WEIGHTS) ||
+	       (c->stack.dtensor && c->parallel.tensor > 1);
+}
+
+/* Returns what dispatch on DTensors adds to the host thread's time for an op. An update tensor by tensor is an op for
+ * each kernel. */
 static double dtensors_s(const struct program *p, const struct op *op, const struct rates *r)
 {
-	return p->config.train.cuda_graph ? 0 : op->dtensors * p->config.stack.dtensor_op_s * r->launch_factor;
+	const struct config *c = &p->config;
+	const double updates = updates_dtensors(c) ? gpu_loop_kernels(op) : 0;
+	return c->train.cuda_graph ? 0 : (op->dtensors + updates) * c->stack.dtensor_op_s * r->launch_factor;
 }
 
 /* Returns the ops that the host thread issues to carry a gradient through a bucket. */
@@ -188,11 +199,11 @@ static double more_copies(const struct program *p, const struct op *op)
 	return op_gradient_elements(op) > 0 ? p->config.stack.gradient_calls : 0;
 }
 
-/* Returns the host thread's time to launch kernels that copy each gradient and buffer by itself. The executor, which
- * a profile speaks of, copies none. */
+/* Returns the host thread's time to launch kernels for each tensor by itself. The executor, which a profile speaks of,
+ * has none. */
 static double more_kernels_s(const struct program *p, const struct op *op, const struct rates *r)
 {
-	return p->config.train.cuda_graph || r->measured ? 0 : gpu_copies(op, &p->config.stack) * r->launch_s;
+	return p->config.train.cuda_graph || r->measured ? 0 : gpu_each_tensor(op, &p->config.stack) * r->launch_s;
 }
 
 /* An adapter's factor in an FSDP unit of its own is gathered for each use, and its gradient is scattered. The host

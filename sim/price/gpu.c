@@ -449,17 +449,24 @@ double gpu_op_B(const struct op *op, const struct stack *s)
 	}
 }
 
-double gpu_copies(const struct op *op, const struct stack *s)
+double gpu_loop_kernels(const struct op *op)
 {
-	return s->gradient_kernels * (double)op_gradients(op) + s->buffer_kernels * (double)op_buffers(op);
+	return op->kind == OP_OPTIMIZER ? (double)op->update.tensors * optimizer_traits[op->optimizer].loop_kernels : 0;
 }
 
-/* Returns the time of the kernels that carry an op's gradients through a bucket. */
+double gpu_each_tensor(const struct op *op, const struct stack *s)
+{
+	return s->gradient_kernels * (double)op_gradients(op) + s->buffer_kernels * (double)op_buffers(op) +
+	       gpu_loop_kernels(op);
+}
+
+/* Returns the time of the kernels that carry an op's gradients through a bucket, and what those of single tensors take
+ * to start and drain. */
 static double copies_s(const struct op *op, const struct rates *r, const struct stack *s)
 {
 	const double passes = op->kind == OP_GROUPED_GEMM ? s->expert_passes : s->gradient_passes;
 	return passes * 2 * op_gradient_elements(op) * dtype_bytes((enum dtype)op->out_dtype) / r->memory_Bps +
-	       gpu_copies(op, s) * r->parameters->gpu.kernel_s;
+	       gpu_each_tensor(op, s) * r->parameters->gpu.kernel_s;
 }
 
 /* Returns the time of the kernels that put heads in order before and after a naive product. */

@@ -26,8 +26,12 @@
 
 #include "sim/price/rates.h"
 
-/* Returns the kernels that copy an op's gradients or buffers, one for each tensor. */
-double gpu_copies(const struct op *op, const struct stack *s);
+/* Returns the kernels of an op that are launched for each tensor: those that copy gradients or buffers, and those that
+ * update and clip without foreach (step/optimizer.h). */
+double gpu_each_tensor(const struct op *op, const struct stack *s);
+
+/* Returns the latter alone. */
+double gpu_loop_kernels(const struct op *op);
 
 /* Returns the time of the kernels of one op, launches aside. Fills the bound of it. */
 double gpu_op_s(const struct op *op, const struct rates *r, const struct stack *s, enum bound *bound);

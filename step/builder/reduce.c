@@ -351,8 +351,10 @@ void update_from(struct builder *b, int32_t i, enum optimizer o, int64_t from)
 	const bool away = offloads_states(b), in_8_bits = b->c->train.optimizer_bits == 8;
 	struct op op = update_op(b, OP_OPTIMIZER, o, i);
 	op.update.elements = from > 0 ? build_other_elements(k) : bucket_part(k);
-	if (b->c->train.fused_optimizer || away || in_8_bits) /* bitsandbytes has only the fused kernel */
+	if (b->c->train.optimizer_impl == IMPL_FUSED || away || in_8_bits) /* bitsandbytes has only the fused kernel */
 		op.flags |= OP_FUSED;
+	else if (b->c->train.optimizer_impl == IMPL_FOR_LOOP)
+		op.update.tensors = build_tensors_in(b, i);
 	if (in_8_bits) {
 		op.flags |= OP_STATES_8;
 		op.update.wide_from = (int64_t)k->wide_from;
@@ -429,12 +431,13 @@ static void build_lamb(struct builder *b)
 	vec_free(&norms);
 }
 
-/* torch/optim/adam.py, _multi_tensor_adam: the denominators of all parameters at once. */
+/* torch/optim/adam.py, _multi_tensor_adam: the denominators of all parameters at once. A loop has those of one tensor.
+ */
 static double update_copies_B(const struct builder *b)
 {
 	const struct train *t = &b->c->train;
 	double elements = 0;
-	if (t->fused_optimizer || t->optimizer_bits == 8 || offloads_states(b))
+	if (t->optimizer_impl != IMPL_FOREACH || t->optimizer_bits == 8 || offloads_states(b))
 		return 0;
 	for (size_t i = 0; i < b->r->buckets.n; i++)
 		if (b->r->buckets.at[i].trained)

@@ -69,6 +69,7 @@ static const struct config_alias aliases[] = {
 	NEAR(model, vocab_padding, "make_vocab_size_divisible_by"),
 	NAMES(train, global_batch, "gbs global_batch_size train_batch_size"),
 	NAMES(train, micro_batch, "mbs micro_batch_size per_device_train_batch_size train_micro_batch_size_per_gpu"),
+	SWITCH(train, optimizer_impl, "fused_optimizer", {"true", "fused"}, {"false", "foreach"}),
 	NAMES(train, recompute, "recompute_granularity"),
 	SWITCH(train, recompute, "gradient_checkpointing", {"true", "full"}, {"false", "none"}),
 	SWITCH(train, recompute, "activation_checkpointing", {"true", "full"}, {"false", "none"}),

@@ -99,6 +99,9 @@ static enum status check_dtypes(const struct config *c, struct error *e)
 	if (optimizer_needs_tensors(t->optimizer) && t->optimizer_bits != 32)
 		return config_error_key(c, KEY_train_optimizer_bits, e, "not modelled yet with %s (accepted: 32)",
 			optimizer_name(t->optimizer));
+	if (t->optimizer_impl == IMPL_FOR_LOOP && optimizer_traits[t->optimizer].loop_kernels == 0)
+		return config_error_key(c, KEY_train_optimizer_impl, e, "for_loop is not modelled with optimizer %s",
+			optimizer_name(t->optimizer));
 	if (optimizer_traits[t->optimizer].trust_ratio && c->model.experts > 0)
 		return config_error_key(c, KEY_train_optimizer, e,
 			"%s is not modelled yet with experts (accepted: adamw, adam, muon, adafactor, lion, sgd, none)",

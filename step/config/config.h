@@ -111,10 +111,10 @@ struct train {
 	int64_t offload_layers;      /* the first ones, with OFF_ACTIVATIONS; AUTO: all */
 	bool store_param_remainders; /* of fp32 master weights the optimizer has what bf16 ones lack: 2 bytes */
 	bool fused, cuda_graph;
-	int fused_kernels;                /* AUTO: none; where fused holds nothing reads it */
-	bool fused_optimizer;             /* the update is one kernel; follows fused unless set */
-	enum memory_format memory_format; /* of images between convolutions; AUTO: the stack's */
-	bool launch_blocking;             /* the host thread waits for each launch (CUDA_LAUNCH_BLOCKING=1) */
+	int fused_kernels;                  /* AUTO: none; where fused holds nothing reads it */
+	enum optimizer_impl optimizer_impl; /* how the update is launched; follows fused unless set */
+	enum memory_format memory_format;   /* of images between convolutions; AUTO: the stack's */
+	bool launch_blocking;               /* the host thread waits for each launch (CUDA_LAUNCH_BLOCKING=1) */
 	enum expert_gates expert_gates;
 	enum expert_sums expert_sums;
 	enum dtype attention_dtype; /* of attention's products: DT_FP8, or DT_COUNT: the 16 bits of its operands */

@@ -118,8 +118,8 @@ static void derive_train(struct config *c)
 	derive_adapters(c);
 	if (c->model.position == POS_RELATIVE && !config_is_given(c, KEY_train_attention))
 		t->attention = ATT_NAIVE; /* flash kernels have no bias for each query and key */
-	if (!chosen(c, KEY_train_fused_optimizer))
-		t->fused_optimizer = t->fused;
+	if (!chosen(c, KEY_train_optimizer_impl))
+		t->optimizer_impl = t->fused ? IMPL_FUSED : IMPL_FOREACH;
 	if (t->param_dtype == DTYPE_AUTO)
 		t->param_dtype = stores_narrow(c) ? t->dtype : dtype_stored(t->dtype);
 	if (t->grad_dtype == DTYPE_AUTO)

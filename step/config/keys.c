@@ -39,6 +39,7 @@ WORDS(fp8_recipe, FP8_RECIPE_COUNT, {"auto", FP8_AUTO}, FP8_RECIPES(FP8_RECIPE_W
 WORDS(compression, COMPRESS_COUNT, {"none", COMPRESS_NONE}, {"bf16", COMPRESS_BF16}, {"fp16", COMPRESS_FP16});
 #define OPTIMIZER_WORD(id, word, ...) {word, OPT_##id},
 static const struct word optimizer_words[] = {OPTIMIZERS(OPTIMIZER_WORD)};
+WORDS(optimizer_impl, IMPL_COUNT, {"fused", IMPL_FUSED}, {"foreach", IMPL_FOREACH}, {"for_loop", IMPL_FOR_LOOP});
 static const struct word optimizer_bits_words[] = {{"32", 32}, {"16", 16}, {"8", 8}};
 WORDS(attention, ATT_COUNT, {"flash", ATT_FLASH}, {"naive", ATT_NAIVE});
 WORDS(attention_kernel, KERNEL_COUNT + 1, {"auto", KERNEL_AUTO}, {"fa1", KERNEL_FA1}, {"fa2", KERNEL_FA2},

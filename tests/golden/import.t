@@ -317,7 +317,7 @@ The best plan, as flags.
         "train.grad_dtype": "fp32",
         "train.master_weights": false,
         "train.fused": true,
-        "train.fused_optimizer": true,
+        "train.optimizer_impl": "fused",
         "parallel.prefetch": 2,
         "parallel.reshard_after_forward": false,
         "cluster.system": "dgx-h100",

@@ -279,6 +279,42 @@ static void test_fused_optimizer(void)
 	program.config.stack.optimizer_blocks = 0;
 }
 
+/* Without foreach AdamW and its clipping launch 10 kernels for each tensor, and sgd 4. Each takes the host thread a
+ * launch, and on DTensors dispatch besides: those of fully_shard and of tensor ranks. */
+static void test_update_in_a_loop(void)
+{
+	mesh(2, 1);
+	struct machine m = gpu();
+	const double launch_s = m.device.launch_s;
+	struct op update = {.kind = OP_OPTIMIZER, .optimizer = OPT_ADAMW, .dtype = DT_FP32, .out_dtype = DT_FP32};
+	update.update.elements = 1000000;
+	const struct op_cost lists = cost(&m, update);
+	update.update.tensors = 12;
+	NEAR(cost(&m, update).issue_s, lists.issue_s + 120 * launch_s);
+	NEAR(cost(&m, update).alone_s, lists.alone_s + 120 * KERNEL_S);
+	update.optimizer = OPT_SGD;
+	NEAR(cost(&m, update).issue_s, lists.issue_s + 48 * launch_s);
+	update.optimizer = OPT_ADAMW;
+	program.config.stack.dtensor_op_s = 20e-6;
+	program.config.stack.dtensor = true;
+	program.config.parallel.tensor = 1;
+	NEAR(cost(&m, update).issue_s, lists.issue_s + 120 * launch_s);
+	program.config.parallel.tensor = 2;
+	NEAR(cost(&m, update).issue_s, lists.issue_s + 120 * (launch_s + 20e-6));
+	program.config.parallel.tensor = 1;
+	program.config.parallel.strategy = STRAT_FSDP;
+	NEAR(cost(&m, update).issue_s, lists.issue_s + 120 * (launch_s + 20e-6));
+	update.update.tensors = 0;
+	NEAR(cost(&m, update).issue_s, lists.issue_s);
+	update.update.tensors = 12;
+	program.config.train.cuda_graph = true;
+	CU_ASSERT_EQUAL(cost(&m, update).issue_s, 0);
+	program.config.train.cuda_graph = false;
+	program.config.parallel.strategy = STRAT_DDP;
+	program.config.stack.dtensor = false;
+	program.config.stack.dtensor_op_s = 0;
+}
+
 /* Dispatch on DTensors takes the host thread longer for each op, but not in a graph. */
 static void test_dtensors(void)
 {
@@ -540,6 +576,7 @@ UNIT_MAIN("cost_stack", {"dropout", test_dropout}, {"counts of experts' rows", t
 	{"launches that are waited for", test_launch_blocking}, {"scales of fp8 copies", test_dynamic_scales},
 	{"gathered weights copied back", test_copies_gathered}, {"rows of DTensor", test_rows_copied},
 	{"dispatch on DTensors", test_dtensors}, {"fused optimizers", test_fused_optimizer},
-	{"adapters' units", test_adapter_units}, {"sums of gradients by kernels of their own", test_adds_gradients},
-	{"autograd's sums", test_autograd_adds}, {"gradients through buckets", test_copies_gradients},
-	{"products of one repeated token", test_repeated_data}, {"prices of a role", test_prices})
+	{"updates in a loop", test_update_in_a_loop}, {"adapters' units", test_adapter_units},
+	{"sums of gradients by kernels of their own", test_adds_gradients}, {"autograd's sums", test_autograd_adds},
+	{"gradients through buckets", test_copies_gradients}, {"products of one repeated token", test_repeated_data},
+	{"prices of a role", test_prices})

@@ -230,7 +230,8 @@ static void test_programs(void)
 		c.parallel.tensor = variant & 8 ? 2 : 1;
 		c.ranks = 2 * c.parallel.tensor;
 		c.parallel.sequence_parallel = c.parallel.tensor > 1 && variant & 2;
-		c.train.fused = c.train.fused_optimizer = !(variant & 4);
+		c.train.fused = !(variant & 4);
+		c.train.optimizer_impl = c.train.fused ? IMPL_FUSED : IMPL_FOREACH;
 		c.train.recompute = (enum recompute)((variant >> 4) % REC_COUNT);
 		c.train.recompute_layers = c.train.recompute == REC_NONE ? 0 : variant & 1 ? 5 : 3;
 		c.train.recompute_modules = variant & 8 ? REC_CORE_ATTN | REC_LAYERNORM | REC_MLP : AUTO;

@@ -209,7 +209,26 @@ static void test_yaml(void)
 
 	take("base_model: someone/Meta-Llama-3-8B\nmicro_batch_size: 2\nbf16: true\noptimizer: adafactor\n", "axolotl");
 	check(KEY_train_optimizer, "adafactor");
+	CU_ASSERT_FALSE(import_has(&im, KEY_train_optimizer_impl));
 	import_free(&im);
+	static const struct {
+		const char *text, *framework, *impl;
+	} launched[] = {{"base_model: x\nsequence_len: 64\nmicro_batch_size: 1\noptimizer: adamw_hf\n", "axolotl",
+				"for_loop"},
+		{"base_model: x\nsequence_len: 64\nmicro_batch_size: 1\noptimizer: adamw_torch_fused\n", "axolotl",
+			"fused"},
+		{"per_device_train_batch_size: 1\noptim: adamw_hf\n", "transformers", "for_loop"},
+		{"per_device_train_batch_size: 1\noptim: adamw_torch_fused\n", "transformers", "fused"},
+		{"model_name_or_path: x\nfinetuning_type: full\noptim: adamw_hf\n", "llama-factory", "for_loop"},
+		{"[training]\nsteps = 1\n[parallelism]\n[optimizer]\nimplementation = \"for-loop\"\n", "torchtitan",
+			"for_loop"},
+		{"[training]\nsteps = 1\n[parallelism]\n[optimizer]\nimplementation = \"foreach\"\n", "torchtitan",
+			"foreach"}};
+	for (size_t i = 0; i < COUNT(launched); i++) {
+		take(launched[i].text, launched[i].framework);
+		check(KEY_train_optimizer_impl, launched[i].impl);
+		import_free(&im);
+	}
 
 	take("--num-layers 2 --hidden-size 64 --num-attention-heads 4 --fp8-format hybrid --fp8-param-gather "
 	     "--use-distributed-optimizer --bf16\n",

@@ -112,10 +112,13 @@ static void test_terms(void)
 	c.stack.memory.update_copies = 1;
 	c.train.fused = false;
 	CU_ASSERT_EQUAL(held_B(&c, "optimizer copies", true), 0); /* a fused kernel needs none */
-	c.train.fused_optimizer = false;
+	c.train.optimizer_impl = IMPL_FOREACH;
 	CU_ASSERT_EQUAL(held_B(&c, "optimizer copies", true), 4 * params);
 	c.train.optimizer_bits = 16;
 	CU_ASSERT_EQUAL(held_B(&c, "optimizer copies", true), 2 * params);
+	c.train.optimizer_impl = IMPL_FOR_LOOP; /* one tensor's at a time */
+	CU_ASSERT_EQUAL(held_B(&c, "optimizer copies", true), 0);
+	c.train.optimizer_impl = IMPL_FOREACH;
 	c.train.optimizer_bits = 8; /* bitsandbytes has only the fused kernel */
 	CU_ASSERT_EQUAL(held_B(&c, "optimizer copies", true), 0);
 

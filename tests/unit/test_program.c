@@ -64,7 +64,8 @@ static void test_matrix(void)
 					struct config c = tiny(strategies[s], dp, tp);
 					c.parallel.sequence_parallel = variant & 1 && tp > 1;
 					c.train.attention = variant & 2 ? ATT_NAIVE : ATT_FLASH;
-					c.train.fused = c.train.fused_optimizer = !(variant & 4);
+					c.train.fused = !(variant & 4);
+					c.train.optimizer_impl = c.train.fused ? IMPL_FUSED : IMPL_FOREACH;
 					c.train.recompute = variant == 3  ? REC_SELECTIVE
 					                    : variant & 1 ? REC_FULL
 					                                  : REC_NONE;

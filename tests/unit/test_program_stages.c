@@ -67,7 +67,8 @@ static struct config random_plan(void)
 	c.ranks = pp * dp * tp;
 	c.train.global_batch *= dp;
 	c.train.attention = below(2) ? ATT_NAIVE : ATT_FLASH;
-	c.train.fused = c.train.fused_optimizer = below(2);
+	c.train.fused = below(2);
+	c.train.optimizer_impl = c.train.fused ? IMPL_FUSED : IMPL_FOREACH;
 	c.train.recompute = (enum recompute)below(REC_COUNT);
 	if (c.train.recompute == REC_SELECTIVE && below(2) && !c.model.post_norm)
 		c.train.recompute_modules = (below(2) ? REC_CORE_ATTN : 0) | (below(2) ? REC_LAYERNORM : 0) | REC_MLP;

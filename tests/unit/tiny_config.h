@@ -38,7 +38,7 @@ static inline struct config tiny_config(void)
 		.recompute_modules = AUTO,
 		.recompute_saves = AUTO,
 		.fused = true,
-		.fused_optimizer = true};
+		.optimizer_impl = IMPL_FUSED};
 	c.parallel = (struct parallel){.strategy = STRAT_DDP,
 		.data = 2,
 		.shard = 2,
