@@ -216,7 +216,7 @@ enum fp8_recipe stack_recipe(const struct stack *s)
 
 const struct fp8_traffic *stack_fp8(const struct stack *s)
 {
-#define FP8_ROW(id, name, reads, writes) [FP8_##id] = {name, reads, writes},
+#define FP8_ROW(id, name, ...) [FP8_##id] = {name, __VA_ARGS__},
 	static const struct fp8_traffic rows[] = {FP8_RECIPES(FP8_ROW)};
 	return &rows[stack_recipe(s)];
 }

@@ -31,11 +31,15 @@ struct stack;
 enum attention_kernel attention_kernel_on(const struct stack *s, int64_t compute_capability);
 
 /* How values are scaled to fp8, and what the copies of an operand move: X(id, word, reads of the operand, writes of a
- * copy). Products read it along both axes, so that it is copied along both.
+ * copy, whether that is times elementwise_passes). Products read it along both axes, so that it is copied along both.
  *
  *   delayed     the last steps' largest values decide (NVIDIA Transformer Engine, DelayedScaling): one pass, as the
  *               stacks' fits of elementwise_passes have seen it
  *   tensorwise  the largest value at hand (TE: Float8CurrentScaling; torchao: tensorwise): it is looked for first
+ *   tensorwise_once
+ *               the same, but products read one copy along either axis, and that copy's kernels move no more than this
+ *               (AMD-AGI/Primus-Turbo@02c53a4db49d primus_turbo/pytorch/ops/grouped_gemm_fp8.py,
+ *               FP8GroupedGemmTensorFunc; csrc/pytorch/quantization/quantization.cpp, quantize_fp8_tensorwise)
  *   rowwise     a scale for each row, or column, that a product sums over (torchao, float8_linear.py): the copies have
  *               scales of their own, so each is made from the operand: by rows in one kernel, by columns in two, as the
  *               largest values of columns are known only at the end
@@ -43,10 +47,11 @@ enum attention_kernel attention_kernel_on(const struct stack *s, int64_t compute
  *               Float8BlockScaling): a block's largest value is found as it is copied, both ways in one pass
  */
 #define FP8_RECIPES(X) \
-	X(DELAYED, "delayed", 1, 1) \
-	X(TENSORWISE, "tensorwise", 2, 2) \
-	X(ROWWISE, "rowwise", 3, 2) \
-	X(BLOCKWISE, "blockwise", 1, 2)
+	X(DELAYED, "delayed", 1, 1, true) \
+	X(TENSORWISE, "tensorwise", 2, 2, true) \
+	X(TENSORWISE_ONCE, "tensorwise_once", 2, 1, false) \
+	X(ROWWISE, "rowwise", 3, 2, true) \
+	X(BLOCKWISE, "blockwise", 1, 2, true)
 #define FP8_RECIPE_ID(id, ...) FP8_##id,
 enum fp8_recipe { FP8_AUTO /* the stack's */, FP8_RECIPES(FP8_RECIPE_ID) FP8_RECIPE_COUNT };
 #undef FP8_RECIPE_ID
@@ -278,6 +283,7 @@ struct stack stack_default(void);
 struct fp8_traffic {
 	const char *name;
 	double reads, writes;
+	bool passes; /* the stack's elementwise_passes hold for it */
 };
 /* Returns how a stack scales fp8, and what that moves. */
 enum fp8_recipe stack_recipe(const struct stack *s);

@@ -435,7 +435,7 @@ double gpu_op_B(const struct op *op, const struct stack *s)
 	if (op->kind == OP_ATTN_SOFTMAX || op->kind == OP_ATTN_SOFTMAX_GRAD)
 		return softmax_B(op, counted_B, s);
 	if (op->kind == OP_CAST && dtype_is_narrow((enum dtype)op->out_dtype)) /* made along both axes */
-		return counted_B * s->elementwise_passes;
+		return counted_B * (scaled && !fp8->passes ? 1 : s->elementwise_passes);
 	switch (op_class_of(op)) {
 	case CLASS_NORM:
 	case CLASS_ELEMENTWISE: return counted_B * (op->images ? 1 : s->elementwise_passes);

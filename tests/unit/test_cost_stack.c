@@ -182,7 +182,13 @@ static void test_dynamic_scales(void)
 	program.config.stack.dynamic_scales = false;
 	program.config.stack.fp8_recipe = FP8_ROWWISE; /* a third read finds the largest values of columns */
 	NEAR(cost(&m, copy).alone_s, copy_s + 5 * element_s);
+	/* one copy behind the look for the largest value: 2 + 2 + 1 bytes, whatever the stack's passes */
+	program.config.stack.fp8_recipe = FP8_TENSORWISE_ONCE;
+	program.config.stack.elementwise_passes = 3;
+	NEAR(cost(&m, copy).alone_s, KERNEL_S + 5 * (double)(1 << 26) / (2e12 * 0.9));
+	NEAR(cost(&m, blocks).alone_s, KERNEL_S + 3 * (blocks_s - KERNEL_S));
 	program.config.stack.fp8_recipe = FP8_AUTO;
+	program.config.stack.elementwise_passes = 1;
 }
 
 /* A gather that says how many tensors it holds lays them back slice by slice: each a launch, or both passes over the
