@@ -7,6 +7,10 @@
  * Engine's p2p). The gradients of a visitor have a buffer of their own, so that attention hides the exchange of the
  * ones before.
  *
+ * ring_contiguous: The same of sequences that are cut into one piece a rank, under a causal mask. The last rank sees
+ * all keys of all others, each of which waits for it at every exchange (zhuzilin/ring-flash-attention,
+ * ring_flash_attn/ring_flash_attn.py; picotron, context_parallel.py). So ops have the last rank's pairs.
+ *
  * all_gather: One all-gather forward, another backward instead of keeping all keys, and one reduce-scatter. All are
  * exposed (Llama 3, arXiv:2407.21783, section 3.3.2). Naive attention gathers, and then brings each sequence's rows
  * together, so that each product of a head is one matrix.
@@ -27,6 +31,8 @@ static struct op part_op(const struct builder *b, enum op_kind k, int64_t keys, 
 	op.attn.back = place;
 	op.attn.seen = build_window(b);
 	op.flags |= place > 0 ? OP_ACCUMULATE : 0;
+	if (place > 0 && b->c->parallel.context_kind == CTX_RING_CONTIGUOUS)
+		op.flags &= (uint32_t)~OP_CAUSAL;
 	return op;
 }
 

@@ -284,7 +284,10 @@ static enum status check_tensor(const struct config *c, struct error *e)
 static enum status check_context(const struct config *c, struct error *e)
 {
 	int64_t n = c->parallel.context, s = c->model.seq_len,
-		chunks = c->model.causal && c->parallel.context_kind != CTX_ALL_TO_ALL ? 2 : 1; /* of a rank */
+		chunks = c->model.causal && c->parallel.context_kind != CTX_ALL_TO_ALL &&
+	                                 c->parallel.context_kind != CTX_RING_CONTIGUOUS
+	                         ? 2
+	                         : 1; /* of a rank */
 	char near[NEAREST_MAX];
 	if (n == 1)
 		return ST_OK;

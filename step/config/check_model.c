@@ -222,7 +222,8 @@ static enum status check_window(const struct config *c, struct error *e)
 	if (!c->model.causal)
 		return config_error(c, KEY_model_sliding_window, e, "%" PRId64 " needs causal attention (nearest: 0)",
 			c->model.sliding_window);
-	if (c->parallel.context > 1 && c->parallel.context_kind == CTX_RING)
+	if (c->parallel.context > 1 &&
+		(c->parallel.context_kind == CTX_RING || c->parallel.context_kind == CTX_RING_CONTIGUOUS))
 		return config_error_key(c, KEY_parallel_context_kind, e,
 			"ring passes on keys of whole ranks, most of which a window of %" PRId64
 			" does not see (nearest: all_gather)",

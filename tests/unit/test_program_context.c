@@ -123,6 +123,20 @@ static void test_work(void)
 			}
 }
 
+/* Of pieces in order the last rank's queries, 16, see all keys of three other ranks; in a balanced ring half of them.
+ */
+static void test_contiguous(void)
+{
+	struct program *balanced = program_of("parallel.context=4", 4),
+		       *in_order = program_of("parallel.context=4 parallel.context_kind=ring_contiguous", 4);
+	const double own = 16 * 17 / 2.0, full = 16 * 16.0;
+	CU_ASSERT_DOUBLE_EQUAL(flop_of(in_order, CLASS_ATTENTION) / flop_of(balanced, CLASS_ATTENTION),
+		(own + 3 * full) / (own + 3 * full / 2), 1e-12);
+	CU_ASSERT_EQUAL(in_order->roles[0].ops.n, balanced->roles[0].ops.n);
+	program_destroy(balanced);
+	program_destroy(in_order);
+}
+
 /* Of a layer and micro-batch a rank sends its keys and values, or their gradients, (c - 1) times in each of three
  * passes. Gradients: over data x context as over so many replicas. */
 static void test_volumes(void)
@@ -382,6 +396,7 @@ static void test_hybrid_prediction(void)
 }
 
 UNIT_MAIN("program, context and hsdp", {"combinations", test_combinations}, {"work", test_work},
-	{"volumes", test_volumes}, {"all to all", test_all_to_all}, {"memory", test_memory}, {"hybrid", test_hybrid},
-	{"zero in groups", test_groups}, {"default shard", test_default_shard}, {"predictions", test_predictions},
+	{"volumes", test_volumes}, {"pieces in order", test_contiguous}, {"all to all", test_all_to_all},
+	{"memory", test_memory}, {"hybrid", test_hybrid}, {"zero in groups", test_groups},
+	{"default shard", test_default_shard}, {"predictions", test_predictions},
 	{"hybrid prediction", test_hybrid_prediction}, {"hybrid lanes", test_hybrid_lanes})
