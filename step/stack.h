@@ -215,6 +215,9 @@ struct stack {
 	                              but for delayed scaling (megatron/core/transformer/attention.py:
 	                              set_save_original_input of linear_proj) */
 	bool attention8;           /* no habit: config_resolve sets it where attention multiplies in fp8 */
+	double attention_block,
+		expert_tile; /* no habits, nor is attention_split: config_resolve copies struct train's */
+	bool attention_split;
 	bool chunks_loss; /* the head's product and the loss run by chunks of tokens where train.loss_chunk is auto, so
 	                     many that a chunk's logits are about as large as the head's input: the next power of two
 	                     above tokens / (vocabulary / hidden units) (Liger's fused_linear_cross_entropy.py) */

@@ -55,6 +55,29 @@ static double grouped_share(const struct op *op, const struct rates *r, const st
 	return its && blackwell ? r->parameters->gpu.grouped_blackwell : 1;
 }
 
+/* Returns the columns of a systolic array that multiply zeros where `width` columns are summed up. */
+static double idle_columns(int64_t width, int64_t array)
+{
+	return (double)((width + array - 1) / array * array - width);
+}
+
+/* Returns by how much more than their rows and columns the products of experts multiply on a TPU. Experts' rows stand
+ * one behind the other, and a tile with rows of two experts is computed once for each
+ * (jax/experimental/pallas/ops/tpu/megablox/gmm.py, make_group_metadata: "we'll need to visit it multiple times"). An
+ * expert of n rows that begins anywhere has a part in (n - 1) / tile + 1 tiles. Each of a chip's devices multiplies its
+ * own rows. The matrices' sides are whole arrays: tiles of them are multiples of one, and computed whole. */
+static double expert_tiles(const struct op *op, const struct rates *r, const struct stack *s)
+{
+	if (op->kind != OP_GROUPED_GEMM || r->matrix_array == 0 || !(s->expert_tile > 0))
+		return 1;
+	const bool of_weights = op->flags & OP_TRANS_A;
+	const int64_t in = of_weights ? op->gemm.m : op->gemm.k, out = op->gemm.n;
+	const double rows = (double)(of_weights ? op->gemm.k : op->gemm.m) / r->chip_devices,
+		     shared = (fmax(0, rows - 1) + s->expert_tile) / fmax(1, rows);
+	return shared * (1 + idle_columns(in, r->matrix_array) / (double)in) *
+	       (1 + idle_columns(out, r->matrix_array) / (double)out);
+}
+
 /* Returns the FLOP of whole tiles over the rate of the SMs that have one. A group's products run at the same time. */
 static double multiply_s(const struct op *op, const struct rates *r, const struct stack *s)
 {
@@ -62,7 +85,7 @@ static double multiply_s(const struct op *op, const struct rates *r, const struc
 	const struct tiles t = tiles_of(&r->device.tiles, groups_of(op), d.m, d.n, d.k, r->device.sms);
 	const double rate = r->product_flop_per_s[op->dtype] * t.busy * (s->repeated_data ? r->repeated_data : 1) *
 	                    grouped_share(op, r, s);
-	return t.flop / winograd_faster(op, r) / (rate / unaligned_slower(op, r));
+	return t.flop * expert_tiles(op, r, s) / winograd_faster(op, r) / (rate / unaligned_slower(op, r));
 }
 
 /* Returns whether autograd adds a gradient to one that is there (torch/csrc/autograd/functions/accumulate_grad.h).
@@ -259,10 +282,19 @@ static double ends_B(const struct op *op, bool backward)
 	                : B * (queries + results);
 }
 
-/* Returns the columns of a systolic array that multiply zeros where a head's `width` columns are summed up. */
-static double idle_columns(int64_t width, int64_t array)
+/* Returns how many scores a flash kernel computes for each that counts: tiles are computed whole where a mask cuts
+ * them. On a TPU those are its blocks (jax/experimental/pallas/ops/tpu/splash_attention/splash_attention_mask_info.py:
+ * a block without any score that counts is skipped), of which a window has a part in at least two. */
+static double whole_tiles(const struct op *op, const struct rates *r, const struct stack *s)
 {
-	return (double)((width + array - 1) / array * array - width);
+	const bool blocks = r->matrix_array > 0 && s->attention_block > 0;
+	const double side = blocks ? s->attention_block : r->device.tiles.attention, pairs = op_pairs(op),
+		     rows = (double)op->attn.seq, window = (double)op_window(op),
+		     tiles = 1 + op_masked_ends(op) * (side - 1) / 2 / pairs;
+	if (!blocks)
+		return fmin(tiles, 2);
+	const double narrow = window > 0 ? fmax(0, side - window) * rows / pairs : 0;
+	return fmax(1, fmin(tiles + narrow, rows * (double)op_keys(op) / pairs));
 }
 
 /* Returns the time of a flash kernel whose products run on a systolic array. A product keeps a part of the array idle
@@ -270,18 +302,26 @@ static double idle_columns(int64_t width, int64_t array)
  * sum up a head's columns (AI-Hypercomputer/maxtext, docs/guides/optimization/
  * optimizing_frontier_model_training_on_tpu_v7x.md: "50% or more underutilization" with heads of 128 and 64 on arrays
  * of 256). The other products sum up rows. What the share of heads of attention_head columns has beyond the products'
- * own rate is a score's arithmetic on vector units, which takes as long for any width. */
-static double systolic_s(const struct op *op, const struct rates *r, double share, bool backward, double tiles,
+ * own rate is a score's arithmetic on vector units, which takes as long for any width.
+ *
+ * Where the backward pass is two kernels, one for the queries' gradients and one for those of keys and values, each
+ * computes the scores and their gradients anew: seven products for five (splash_attention_kernel.py,
+ * _flash_attention_dq_kernel and _flash_attention_dkv_kernel, without use_fused_bwd_kernel). */
+static double systolic_s(const struct op *op, const struct rates *r, const struct stack *s, bool backward, double tiles,
 	double scores)
 {
-	const double product = r->product_flop_per_s[op->dtype],
+	const double share = r->attention_share[attention_kernel_on(s, r->compute_capability)][backward],
+		     product = r->product_flop_per_s[op->dtype], head = (double)op->attn.head_dim,
+		     value = (double)op_value_dim(op), kernels = backward && s->attention_split ? 2 : 1,
 		     idle = idle_columns(op->attn.head_dim, r->matrix_array) +
 	                    (backward ? idle_columns(op_value_dim(op), r->matrix_array) : 0),
+		     again = (kernels - 1) * 2 * scores * (head + value),
 		     slower = 1 / (r->matrix_flop_per_s[op->dtype] * share) - 1 / product;
 	struct op usual = *op; /* with heads of the width that the share is of */
 	usual.attn.head_dim = (int64_t)r->parameters->gpu.attention_head;
 	usual.attn.value_dim = 0;
-	return (op_flop(op) * tiles + 2 * scores * idle) / product + op_flop(&usual) * tiles * fmax(0, slower);
+	return (op_flop(op) * tiles + again + kernels * 2 * scores * idle) / product +
+	       kernels * op_flop(&usual) * tiles * fmax(0, slower);
 }
 
 static double flash_s(const struct op *op, const struct rates *r, const struct stack *s)
@@ -291,13 +331,11 @@ static double flash_s(const struct op *op, const struct rates *r, const struct s
 	const double rate = r->matrix_flop_per_s[op->dtype] * r->attention_share[kernel][backward];
 	if (kernel == KERNEL_MASKED)
 		return op_flop(op) * (double)op->attn.seq * (double)op_keys(op) / op_pairs(op) / rate;
-	const double diagonal_tiles = 1 + op_masked_ends(op) * (r->device.tiles.attention - 1) / 2 / op_pairs(op),
-		     tiles = fmin(diagonal_tiles, 2);
+	const double tiles = whole_tiles(op, r, s);
 	if (s->attention8 && r->attention8_share[backward] > 0)
 		return flash8_s(op, r, backward, tiles);
 	const double scores = tiles * (double)op->attn.batch * (double)op->attn.heads * op_pairs(op);
-	const double tiles_s = r->matrix_array > 0 ? systolic_s(op, r, r->attention_share[kernel][backward], backward,
-							     tiles, scores)
+	const double tiles_s = r->matrix_array > 0 ? systolic_s(op, r, s, backward, tiles, scores)
 	                                           : op_flop(op) * tiles / rate + narrow_s(op, r, backward, scores);
 	return tiles_s + drops_s(op, r, s, backward, scores) + ends_B(op, backward) / r->memory_Bps;
 }

@@ -46,6 +46,7 @@ static void set_products(const struct device_spec *d, const struct parameters *x
 		}
 	memcpy(r->attention8_share, d->attention8_share, sizeof r->attention8_share);
 	r->matrix_array = d->matrix_array;
+	r->chip_devices = d->chip_devices > 0 ? (double)d->chip_devices : 1;
 	r->attention_share[KERNEL_MASKED][0] = r->attention_share[KERNEL_FA2][0] * x->gpu.masked_forward;
 	r->attention_share[KERNEL_MASKED][1] = r->attention_share[KERNEL_FA2][1] * x->gpu.masked_backward;
 }

@@ -46,6 +46,7 @@ struct rates {
 	double batched_flop_per_s[DT_COUNT]; /* what the batched products of naive attention reach */
 	double attention8_share[2]; /* of the fp8 rate: flash attention in fp8, forward and backward; 0: not known */
 	double attention_share[KERNEL_COUNT][2]; /* of matrix_flop_per_s: a flash kernel forward, backward */
+	double chip_devices;  /* that the software sees of a chip, each with its own rows; at least 1 */
 	int64_t matrix_array; /* rows and columns of the systolic array that multiplies; 0: it has none */
 	double exp_per_s;     /* exponentials of all SMs; 0: their number or their clock is not known */
 	double vector_flop_per_s, memory_Bps; /* memory_Bps: as streaming kernels reach it */

@@ -100,6 +100,8 @@ struct train {
 	int64_t optimizer_bits;
 	enum attention attention;
 	enum attention_kernel attention_kernel; /* flash: its generation; AUTO: the stack's */
+	int64_t attention_block; /* queries and keys that splash attention computes whole on a TPU; 0: a tile's */
+	bool attention_split;    /* its backward pass is a kernel for the queries' gradients and one for the others */
 	enum recompute recompute;
 	int recompute_modules;    /* AUTO: core_attn with naive attention; flash attention keeps no scores */
 	int recompute_saves;      /* AUTO: every second product, attention, and what torchtitan saves beside */
@@ -121,9 +123,10 @@ struct train {
 	int64_t loss_chunk;         /* tokens whose logits are there at once; 0: all; AUTO: the stack's */
 	enum dtype act_input_dtype; /* in which a block keeps its activations' inputs: DT_FP8, or DT_COUNT: as they are
 	                             */
-	bool expert_loop;   /* experts are called one by one, and the host thread waits for the tokens of each */
-	bool wide_experts;  /* where dtype is narrower than 16 bits, the products of experts are not */
-	bool fused_experts; /* experts' activations, and the casts of what these leave, run inside their products */
+	bool expert_loop;    /* experts are called one by one, and the host thread waits for the tokens of each */
+	int64_t expert_tile; /* rows of a tile of grouped products on a TPU; 0: no tile is shared by experts */
+	bool wide_experts;   /* where dtype is narrower than 16 bits, the products of experts are not */
+	bool fused_experts;  /* experts' activations, and the casts of what these leave, run inside their products */
 	int64_t sync_every;
 };
 
@@ -210,7 +213,7 @@ struct key_origin {
 	int32_t line, col, key_line, key_col; /* of value and key in the config file; of model.preset, hf_config or
 	                                         train.stack for their values; 0: not there */
 };
-#define CONFIG_MAX_KEYS 192
+#define CONFIG_MAX_KEYS 256
 
 struct config {
 	char path[CONFIG_TEXT];

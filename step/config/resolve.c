@@ -362,6 +362,9 @@ static void resolve_autos(struct config *c)
 	resolve_bucket(c);
 	c->stack.fp8_recipe = c->train.fp8_recipe;
 	c->stack.attention8 = c->train.attention_dtype == DT_FP8;
+	c->stack.attention_block = (double)c->train.attention_block;
+	c->stack.attention_split = c->train.attention_split;
+	c->stack.expert_tile = (double)c->train.expert_tile;
 	c->stack.repeated_data = c->data.repeated_token;
 	if (c->stack.gathers_narrow && narrow_gather_fits(c))
 		p->gather_dtype = DT_FP8;

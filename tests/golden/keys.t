@@ -47,7 +47,7 @@ Slow ranks: the step is the slowest one's. Failures: how much of the time is ste
 docs/reference.md and configs/reference.yaml have what `stepsim list keys` says of each key.
 
     $ stepsim list keys | python3 $ROOT/scripts/keys.py --check
-    191 keys
+    194 keys
     $ stepsim list keys | grep -E '^(model.kv_heads|model.mtp_layers|train.param_dtype|parallel.bucket_mb|data.bytes|cluster.slow_ranks) ' | tr -s ' '
     model.kv_heads heads of keys and values (grouped-query attention) from 1; default: (heads) num_query_groups, num_key_value_heads, num_kv_heads, n_kv_heads
     model.mtp_layers blocks that predict further tokens (DeepSeek-V3: 1) 0 to 4; default: 0 mtp_num_layers, num_nextn_predict_layers
@@ -197,6 +197,31 @@ Names of other programs stand for keys, and results have the keys. Without a sec
     key meaning values; default other names
     train.recompute activations that the backward pass computes again none, selective, full; default: none recompute_granularity; gradient_checkpointing (true: full, false: none); activation_checkpointing (true: full, false: none)
     parallel.tensor tensor-parallel ranks from 1; default: 1 tp, tensor_parallel, tensor_parallel_size, tensor_model_parallel_size, tensor_parallel_degree
+
+What kernels of a TPU compute beside what counts, as MaxText's defaults have it, and each by its key:
+
+    $ cat > tpu.yaml <<'EOF'
+    > model: {preset: mixtral-8x7b, seq_len: 8192}
+    > train: {stack: maxtext, global_batch: 256, micro_batch: 1}
+    > parallel: {strategy: fsdp}
+    > cluster: {system: gcp-tpu-v5p-256}
+    > EOF
+    > for key in stack=maxtext attention_block={0,1,512,1048576,1048577,wide} attention_split={false,true,2} expert_tile={0,1,512,-1}; do
+    >   echo "$key: $(stepsim predict tpu.yaml -q --set train.$key 2>&1 | grep -E 'step time|stepsim:' | sed 's/step time *//')"; done
+    stack=maxtext: 2.80 s
+    attention_block=0: 2.79 s
+    attention_block=1: 2.78 s
+    attention_block=512: 2.80 s
+    attention_block=1048576: 3.10 s
+    attention_block=1048577: stepsim: --set train.attention_block=1048577: expected an integer from 0 to 1048576, got "1048577"
+    attention_block=wide: stepsim: --set train.attention_block=wide: expected an integer from 0 to 1048576, got "wide"
+    attention_split=false: 2.70 s
+    attention_split=true: 2.80 s
+    attention_split=2: stepsim: --set train.attention_split=2: expected true or false, got "2"
+    expert_tile=0: 2.42 s
+    expert_tile=1: 2.42 s
+    expert_tile=512: 2.80 s
+    expert_tile=-1: stepsim: --set train.expert_tile=-1: expected an integer from 0 to 1048576, got "-1"
 
 On a GPU whose attention kernels nobody timed, the first generation is the slower one, forward and backward:
 

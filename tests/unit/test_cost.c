@@ -124,6 +124,38 @@ static void test_shapes_of_products(void)
 	}
 }
 
+/* On a TPU an expert of 1,536 rows has a part in 1,535 / 512 + 1 tiles of 512 rows: 2,047 rows. Columns are whole
+ * arrays: 2,880 are 3,072. */
+static void test_tiles_of_experts(void)
+{
+	struct machine m = gpu();
+	mesh(1, 1);
+	struct op experts = gemm(DT_BF16, 1536, 2048, 7168);
+	experts.kind = OP_GROUPED_GEMM;
+	experts.gemm.groups = 8;
+	const double before_s = cost(&m, experts).alone_s, flop_s = 8 * 2 * 2048.0 * 7168 / 800e12;
+	program.config.stack.expert_tile = 512;
+	NEAR(cost(&m, experts).alone_s, before_s); /* no systolic array */
+	m.device.matrix_array = 256;
+	NEAR(cost(&m, experts).alone_s, before_s + flop_s * 511);
+	m.device.chip_devices = 2; /* each has 768 rows: 1,279 */
+	NEAR(cost(&m, experts).alone_s, before_s + flop_s * 2 * 511);
+	experts.gemm.m = 1; /* each has less than a row, and computes a tile */
+	CU_ASSERT_TRUE(cost(&m, experts).alone_s > flop_s * 512);
+	m.device.chip_devices = 1;
+	program.config.stack.expert_tile = 0;
+	experts.gemm = (struct op_gemm){1536, 2880, 7168, 8, 0};
+	const double narrow_s = cost(&m, experts).alone_s;
+	program.config.stack.expert_tile = 1; /* no tile is shared */
+	NEAR(cost(&m, experts).alone_s, narrow_s + flop_s / 2048 * 1536 * (3072 - 2880));
+	experts.flags |= OP_TRANS_A; /* the gradient of weights of 2,880 x 2,880 sums up 1,536 rows */
+	experts.gemm = (struct op_gemm){2880, 2880, 1536, 8, 0};
+	program.config.stack.expert_tile = 512;
+	NEAR(cost(&m, experts).alone_s,
+		KERNEL_S + 8 * (2 * 3072.0 * 3072 * 2047 / 800e12 + 2 * 2880.0 * 2880 / 1.8e12));
+	program.config.stack = stack_default();
+}
+
 /* A rank's experts are as many products: they fill the device together, and none is for nothing. */
 static void test_grouped_products(void)
 {
@@ -333,7 +365,8 @@ static void test_power(void)
 }
 
 UNIT_MAIN("cost", {"grouped products", test_grouped_products}, {"PyTorch's grouped kernel", test_torch_grouped},
-	{"rows on their way to experts", test_routed_rows}, {"roofline", test_roofline},
-	{"shapes of products", test_shapes_of_products}, {"a share of one format", test_share_of_a_format},
+	{"tiles of experts", test_tiles_of_experts}, {"rows on their way to experts", test_routed_rows},
+	{"roofline", test_roofline}, {"shapes of products", test_shapes_of_products},
+	{"a share of one format", test_share_of_a_format},
 	{"a format that the device does not support", test_unsupported_format}, {"copies", test_copies},
 	{"what a GPU's ops draw", test_power})

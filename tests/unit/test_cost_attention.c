@@ -110,11 +110,56 @@ static void test_attention_on_arrays(void)
 	half.kind = whole.kind = OP_ATTENTION_GRAD;
 	NEAR(cost(&m, half).alone_s, KERNEL_S + (7 * 1.25 + 6.25) * ideal + ends_B(&half, true) / 1.8e12);
 	NEAR(cost(&m, whole).alone_s, KERNEL_S + (10 * 1.25 + 6.25) * ideal + ends_B(&whole, true) / 1.8e12);
+	/* two kernels: seven products, four of which sum up a head's columns, and scores twice */
+	program.config.stack.attention_split = true;
+	NEAR(cost(&m, half).alone_s, KERNEL_S + (11 * 1.25 + 2 * 6.25) * ideal + ends_B(&half, true) / 1.8e12);
+	half.kind = OP_ATTENTION; /* forward is one */
+	NEAR(cost(&m, half).alone_s, KERNEL_S + (3 * 1.25 + 1.5) * ideal + ends_B(&half, false) / 1.8e12);
+	half.kind = OP_ATTENTION_GRAD;
+	program.config.stack = stack_default();
 	half.attn.value_dim = 256; /* of the two, only queries with keys sum up 128 columns */
 	const double rows = 4.0 * 4096, results = rows * 32 * 256, queries = rows * 32 * 128,
 		     kv = rows * 8 * (128 + 256);
 	NEAR(cost(&m, half).alone_s,
 		KERNEL_S + (7 * 1.25 + 1 * 1.25 + 6.25) * ideal + (4 * results + 10 * queries + 4 * kv) / 1.8e12);
+}
+
+/* A TPU computes whole blocks. Of 4 x 4 blocks of 1,024 queries and keys ten have a score that counts under a causal
+ * mask. A window of 128 keys has a part in two blocks of each row of blocks. */
+static void test_attention_in_blocks(void)
+{
+	mesh(1, 1);
+	struct machine m = gpu();
+	struct stack *s = &program.config.stack;
+	struct op op = {.kind = OP_ATTENTION,
+		.dtype = DT_BF16,
+		.out_dtype = DT_BF16,
+		.flags = OP_CAUSAL,
+		.attn = {4, 32, 8, 4096, 128}};
+	m.device.gemm_share = 0.8;
+	m.device.attention_share[KERNEL_FA2][0] = 0.5;
+	const double score = 2 * 4.0 * 32 * 128 / m.device.matrix_flop_per_s[DT_BF16] * (2 * 1.25 + 1.5),
+		     ends_s = KERNEL_S + ends_B(&op, false) / 1.8e12, block = 1024.0 * 1024,
+		     triangle = 4096.0 * 4097 / 2;
+	s->attention_block = 1024;
+	NEAR(cost(&m, op).alone_s,
+		ends_s + (triangle + 4096 * 127.0 / 2) * score); /* no systolic array: tiles of 128 */
+	m.device.matrix_array = 128;
+	NEAR(cost(&m, op).alone_s, ends_s + 10 * block * score);
+	s->attention_block = 16384; /* no more than all scores */
+	NEAR(cost(&m, op).alone_s, ends_s + 16 * block * score);
+	s->attention_block = 1;
+	NEAR(cost(&m, op).alone_s, ends_s + triangle * score);
+	s->attention_block = 0;
+	NEAR(cost(&m, op).alone_s, ends_s + (triangle + 4096 * 127.0 / 2) * score);
+	s->attention_block = 1024;
+	op.attn.window = 128;
+	const double counted_s = cost(&m, op).alone_s - ends_s;
+	CU_ASSERT_TRUE(counted_s > 7 * block * score && counted_s <= 8 * block * score);
+	op.attn.window = 0;
+	op.flags = 0;
+	NEAR(cost(&m, op).alone_s, ends_s + 16 * block * score);
+	program.config.stack = stack_default();
 }
 
 /* In fp8 by the GPU's own share of the fp8 rate, with casts of 3 bytes an element: of queries, keys and values, and
@@ -182,5 +227,6 @@ static void test_ordered_heads(void)
 UNIT_MAIN("cost of attention", {"attention under a mask", test_masked_attention},
 	{"attention on Blackwell", test_attention_on_blackwell},
 	{"attention of narrow heads", test_attention_of_narrow_heads},
-	{"attention on systolic arrays", test_attention_on_arrays}, {"dropout in flash kernels", test_flash_dropout},
-	{"ordered heads", test_ordered_heads}, {"attention in fp8", test_attention_in_8_bits})
+	{"attention on systolic arrays", test_attention_on_arrays}, {"attention in blocks", test_attention_in_blocks},
+	{"dropout in flash kernels", test_flash_dropout}, {"ordered heads", test_ordered_heads},
+	{"attention in fp8", test_attention_in_8_bits})

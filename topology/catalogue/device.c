@@ -95,6 +95,7 @@ static const struct catalogue_key keys[] = {
 	NUMBER("attention.fp8_backward", false, UNIT_NONE, 0.01, 1, d.attention8_share[1]),
 	NUMBER("reached.memory_share", true, UNIT_NONE, 0.01, 1, d.mem_share),
 	NUMBER("reached.launch", true, UNIT_SECOND, 1e-7, 1e-3, d.launch_s),
+	WHOLE("chip.devices", false, 1, 64, d.chip_devices),
 	WHOLE("chip.sms", false, 1, 10000000, d.sms),
 	NUMBER("chip.boost", false, UNIT_HERTZ, 1e8, 1e10, d.boost_Hz),
 	BYTES("chip.l2", false, 1e5, 1e12, d.l2_B),

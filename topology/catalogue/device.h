@@ -28,6 +28,7 @@ struct device_spec {
 	double attention_share[DEVICE_KERNELS]
 			      [2]; /* of the bf16 matrix rate that flash attention reaches, by the generation of its
 	                              kernel (fa1 to fa4), forward and backward; 0: not known */
+	int64_t chip_devices;      /* that XLA sees of a chip, each with its own rows; 0: one */
 	int64_t matrix_array;      /* rows and columns of the systolic array that multiplies; 0: it has none */
 	double repeated_data; /* factor on products whose rows are all alike: the clock that less power allows; 0: 1 */
 	double step_sources;  /* published sources of whole steps that fixed or bear out its rates; 0: none did */
