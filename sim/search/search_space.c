@@ -152,7 +152,7 @@ static void each_strategy(struct enumerator *en)
 		const bool usual = one ? strategy == alone : strategy_has(strategy, STRATEGY_REDUCES),
 			   per_micro_batch = strategy_has(strategy, STRATEGY_CUTS_GRADIENTS),
 			   overlaps = en->now.value[PLAN_EXPERT_OVERLAP],
-			   each_reduces = per_micro_batch && !strategy_has(strategy, STRATEGY_UNITS);
+			   each_reduces = per_micro_batch && (!pipelined || !strategy_has(strategy, STRATEGY_UNITS));
 		if (!may_be(s, PLAN_STRATEGY, i) || (!usual && !held(s, PLAN_STRATEGY)) ||
 			(compresses && !strategy_has(strategy, STRATEGY_COMPRESSES)) || (overlaps && each_reduces))
 			continue;
@@ -163,11 +163,12 @@ static void each_strategy(struct enumerator *en)
 	}
 }
 
-/* Exchanges hide behind another micro-batch's compute where each chunk has one (step/config/experts.c). */
+/* Exchanges hide behind another micro-batch's compute where a stage has one for each chunk, or is alone
+ * (step/config/experts.c). */
 static void each_expert_overlap(struct enumerator *en)
 {
-	const bool chunks = en->now.value[PLAN_PIPELINE] > 1 && schedule_traits[en->now.value[PLAN_SCHEDULE]].pairs;
-	each_way(en, PLAN_EXPERT_OVERLAP, false, chunks && expert_ranks(en) > 1, each_strategy);
+	const bool pairs = en->now.value[PLAN_PIPELINE] == 1 || schedule_traits[en->now.value[PLAN_SCHEDULE]].pairs;
+	each_way(en, PLAN_EXPERT_OVERLAP, false, pairs && expert_ranks(en) > 1, each_strategy);
 }
 
 /* Experts whole, or cut as attention is (Megatron-LM's default). */

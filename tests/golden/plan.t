@@ -164,13 +164,13 @@ Nothing fits: what needs least, and what it misses.
 Mixtures of experts have bounds as other models.
 
     $ COLUMNS=999 stepsim plan $ROOT/configs/ep-tiny.yaml --set cluster.system=dgx-h100 --set train.dtype=bf16 --gpus 4 | tail -n 1
-    2061 plans: 0 illegal, 0 need more than 90 % of the memory, 1927 cannot be among the best, 134 timed; those shown are predicted in full
+    2502 plans: 0 illegal, 0 need more than 90 % of the memory, 2368 cannot be among the best, 134 timed; those shown are predicted in full
 
 Models whose layers differ have none; where there are too many plans, those nearest to the config are looked at, and it is said.
 
     $ COLUMNS=999 stepsim plan $ROOT/configs/ep-tiny.yaml --set cluster.system=dgx-h100 --set train.dtype=bf16 --set model.moe_layer_freq=2 --gpus 4 | tail -n 2
-    2061 plans: 0 illegal, 0 need more than 90 % of the memory, 0 cannot be among the best, 419 timed; those shown are predicted in full
-    1642 plans were not evaluated, because each needs a simulation; one may be better (fewer plans: hold keys with --set; all: --exhaustive)
+    2502 plans: 0 illegal, 0 need more than 90 % of the memory, 0 cannot be among the best, 419 timed; those shown are predicted in full
+    2083 plans were not evaluated, because each needs a simulation; one may be better (fewer plans: hold keys with --set; all: --exhaustive)
 
 What is wrong with it:
 
