@@ -31,6 +31,8 @@ static void test_words(void)
 		{"NeMo 24.07", "megatron-core"},
 		{"NeMo-Aligner", "megatron-core"},
 		{"Megatron-DeepSpeed 2022", "megatron-deepspeed"},
+		{"Megatron-DeepSpeed (HabanaAI)", "habana-megatron"},
+		{"optimum-habana 1.19", "habana-lazy"},
 		{"Megatron(-DeepSpeed) 2021", "megatron-deepspeed"},
 		{"Megatron + DeepSpeed 2021", "megatron-deepspeed"},
 		{"Megatron-LM core, TE 2.11", "megatron-lm"},
