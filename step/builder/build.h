@@ -130,6 +130,9 @@ void build_buckets(struct builder *b);
 int64_t build_tensors_in(const struct builder *b, int32_t bucket);
 /* Returns the elements of all buckets with gradients, with their padding. */
 double build_elements(const struct builder *b);
+/* Returns whether few of a bucket's gathered matrices count in the peak: gathers run ahead where memory allows alone.
+ */
+bool build_gathers_late(const struct builder *b, int32_t bucket);
 
 /* ---- reduce.c: weights, gradients and their reductions, the optimizer ---- */
 

@@ -10,9 +10,42 @@
  */
 #include "step/builder/build.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "base/array.h"
+
+bool build_gathers_late(const struct builder *b, int32_t bucket)
+{
+	if (!b->gathers || !b->c->stack.gathers_matrices || !b->c->parallel.reshard_after_forward || b->c->executed ||
+		bucket >= b->n_units)
+		return false;
+	for (size_t i = 0; i < b->r->params.n && b->m->experts > 0; i++)
+		if (b->r->params.at[i].bucket == bucket && param_is_expert(b->r->params.at[i].param.kind))
+			return false;
+	return true;
+}
+
+/* XLA's scheduler gathers a matrix as far ahead as memory allows (--xla_tpu_enable_scheduler_memory_pressure_tracking,
+ * --xla_latency_hiding_scheduler_rerun: scripts of AI-Hypercomputer/tpu-recipes), and scatters its gradient at once. So
+ * of a block's gathered matrices the one in use and the next count, while the block is in use: its two largest. So do
+ * their gradients where replicas have a bucket for all of a block. Experts' are much larger than the rest, and count
+ * as long as the program has them. */
+static int32_t hold_matrices(struct builder *b, const struct unit_use *u)
+{
+	const bool joined = b->p->mesh.size[DIM_REPLICA] > 1 && b->phase == PHASE_BACKWARD;
+	double largest = 0, second = 0, each = dtype_bytes(b->act) + (joined ? dtype_bytes(b->written_grad) : 0);
+	for (size_t i = 0; i < b->r->params.n; i++) {
+		const struct role_param *rp = &b->r->params.at[i];
+		if (rp->bucket < u->first || rp->bucket > u->last || !param_is_product(rp->param.kind) ||
+			b->r->buckets.at[rp->bucket].shards == 1 || !build_gathers_late(b, rp->bucket))
+			continue;
+		const double elements = (double)rp->elements;
+		second = fmax(second, fmin(largest, elements));
+		largest = fmax(largest, elements);
+	}
+	return build_hold(b, COMP_BUFFERS, (largest + second) * each, "gathered matrices");
+}
 
 static int64_t prefetch(const struct builder *b) { return b->c->parallel.overlap ? b->c->parallel.prefetch : 0; }
 
@@ -69,6 +102,8 @@ static int32_t gather(struct builder *b, int32_t bucket, int64_t again, int64_t 
 	if (k->shards == 1) /* experts of which no other rank has any */
 		return in.buffer;
 	int32_t buffer = build_buffer(b, COMP_BUFFERS, wire, full, false);
+	if (!b->st && build_gathers_late(b, bucket))
+		b->r->buffers.at[buffer].inside = true; /* hold_matrices */
 	build_after(b, LANE_COMM, after);
 	if (again > 0) /* without the block's last product */
 		gather_part(b, bucket, true, (again + k->shards - 1) / k->shards * k->shards, k->products - 1, wire, in,
@@ -165,10 +200,13 @@ void gather_use_begin(struct builder *b)
 	const struct unit_use *u = &b->units.at[b->units.used];
 	for (int32_t i = u->first; i <= u->last; i++)
 		b->buckets[i].weights = u->buffer[i - u->first];
+	b->units.held = b->c->stack.gathers_matrices ? hold_matrices(b, u) : NONE;
 }
 
 void gather_use_end(struct builder *b)
 {
-	if (b->gathers && !b->st && b->units.used < b->units.n)
-		b->units.at[b->units.used++].end = build_last(b, LANE_COMPUTE);
+	if (!b->gathers || b->st || b->units.used == b->units.n)
+		return;
+	b->units.at[b->units.used++].end = build_last(b, LANE_COMPUTE);
+	build_release(b, &b->units.held);
 }

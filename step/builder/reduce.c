@@ -90,6 +90,13 @@ struct view weight_of(struct builder *b, int32_t layer, enum param_kind k)
 	return view_of(*cast);
 }
 
+/* Of a block's gradients two matrices' count, which are held while it is in use (step/builder/gather.c). */
+static void count_by_matrix(struct builder *b, int32_t bucket, int32_t buffer)
+{
+	if (!b->st && b->p->mesh.size[DIM_REPLICA] > 1 && build_gathers_late(b, bucket))
+		b->r->buffers.at[buffer].inside = true;
+}
+
 struct view gradient_of(struct builder *b, int32_t layer, enum param_kind k, bool *accumulate)
 {
 	const struct role_param *rp = trained_of(b, layer, k);
@@ -103,6 +110,7 @@ struct view gradient_of(struct builder *b, int32_t layer, enum param_kind k, boo
 		build_after(b, LANE_COMPUTE, b->reduced[1]);
 		*grads = build_buffer(b, COMP_BUFFERS, b->written_grad, (int64_t)b->r->buckets.at[rp->bucket].padded,
 			false);
+		count_by_matrix(b, rp->bucket, *grads);
 	}
 	return view_at(*grads, byte_offset(rp, b->written_grad));
 }
@@ -173,6 +181,7 @@ static void reduce_bucket(struct builder *b, int32_t i)
 	int64_t full = (int64_t)k->padded, part = bucket_part(k);
 	if (b->written_grad != b->reduce) {
 		in = view_of(build_buffer(b, COMP_BUFFERS, b->reduce, full, false));
+		count_by_matrix(b, i, in.buffer);
 		build_cast(b, view_of(grads), b->written_grad, in, b->reduce, full, "reduction bucket");
 	}
 	bool scratch = b->reduce != b->grad || (transient(b, i) && (b->micro > 0 || offloads_states(b)));

@@ -232,6 +232,7 @@ struct unit_uses {
 	int64_t gathered; /* the first `gathered` uses have their gathers in the program */
 	int64_t used;     /* the first `used` uses have ended */
 	int64_t after;    /* the op that the first gathers wait for */
+	int32_t held;     /* what counts of the gathered matrices of the use at hand, where those do not */
 };
 
 /* A gradient of weights that a schedule defers to ACTION_WEIGHTS: the arguments of build_weight_grad. */

@@ -400,6 +400,22 @@ static void test_scanned_blocks(void)
 	program_destroy(p);
 }
 
+/* Of the matrices that XLA gathers the two of the MLP count, each of 256 x 1024 in bf16, and no block. An executor has
+ * what the program gathers. */
+static void test_gathered_matrices(void)
+{
+	struct config c = tiny(6);
+	c.parallel.strategy = STRAT_FSDP;
+	const struct lives_B blocks = lives_of(&c);
+	CU_ASSERT_EQUAL(held_B(&c, "gathered matrices", true), 0);
+	c.stack.gathers_matrices = true;
+	const double uses = 6 * 2.0 * (double)c.micro_batches; /* forward and backward */
+	CU_ASSERT_EQUAL(held_B(&c, "gathered matrices", true), uses * 2 * 256 * 1024 * 2);
+	CU_ASSERT(lives_of(&c).peak < blocks.peak);
+	c.executed = 1;
+	CU_ASSERT_EQUAL(held_B(&c, "gathered matrices", true), 0);
+}
+
 /* fp32 master weights take 4 B a parameter, their lower halves 2: 18 B in all become 16. An executor has all. */
 static void test_remainders(void)
 {
@@ -418,4 +434,5 @@ static void test_remainders(void)
 UNIT_MAIN("memory", {"over the step", test_over_time}, {"each term", test_terms}, {"lives", test_lives},
 	{"model states", test_states}, {"stored", test_stored}, {"units in a pipeline", test_units_in_a_pipeline},
 	{"freed gradients", test_freed_gradients}, {"bucket views", test_bucket_views},
-	{"scanned blocks", test_scanned_blocks}, {"remainders", test_remainders}, {"norms", test_norms})
+	{"scanned blocks", test_scanned_blocks}, {"remainders", test_remainders},
+	{"gathered matrices", test_gathered_matrices}, {"norms", test_norms})
