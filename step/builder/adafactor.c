@@ -47,7 +47,7 @@ static struct way sums_of(struct builder *b, int32_t i)
 	struct way w = {.n = factored_counts_of(b->r, &b->p->mesh, i)};
 	w.sums = view_of(build_fp32(b, w.n.sums));
 	w.norms = view_of(build_fp32(b, w.n.tensors));
-	build_with(b, factored_op(b, OP_ADAFACTOR_SUMS, i, &w), k->shard, k->grad_shard, view_of(s->master),
+	build_with(b, made_op(factored_op(b, OP_ADAFACTOR_SUMS, i, &w)), k->shard, k->grad_shard, view_of(s->master),
 		view_of(s->bounds), w.sums);
 	return w;
 }
@@ -55,7 +55,7 @@ static struct way sums_of(struct builder *b, int32_t i)
 static void norms_of(struct builder *b, int32_t i, const struct way *w)
 {
 	const struct bucket_state *s = &b->buckets[i];
-	build_with(b, factored_op(b, OP_ADAFACTOR_NORMS, i, w), b->r->buckets.at[i].grad_shard, w->sums,
+	build_with(b, made_op(factored_op(b, OP_ADAFACTOR_NORMS, i, w)), b->r->buckets.at[i].grad_shard, w->sums,
 		view_of(s->moment1), view_of(s->moment2), view_of(s->bounds), w->norms);
 }
 
@@ -63,8 +63,8 @@ static void step(struct builder *b, int32_t i, const struct way *w)
 {
 	const struct bucket *k = &b->r->buckets.at[i];
 	const struct bucket_state *s = &b->buckets[i];
-	build_with(b, factored_op(b, OP_ADAFACTOR_STEP, i, w), k->shard, k->grad_shard, view_of(s->master), w->sums,
-		view_of(s->moment1), view_of(s->moment2), view_of(s->bounds), w->norms);
+	build_with(b, made_op(factored_op(b, OP_ADAFACTOR_STEP, i, w)), k->shard, k->grad_shard, view_of(s->master),
+		w->sums, view_of(s->moment1), view_of(s->moment2), view_of(s->bounds), w->norms);
 	gather_bucket(b, i);
 }
 

@@ -45,15 +45,15 @@ void condition_forward(struct builder *b)
 	build_cast(b, feed_view(b, INPUT_PART_TIMES), b->act, view_of(c->features), b->act, n * features, "timestep");
 	c->before = build_linear(b, &fc1, c->features);
 	c->active = vectors(b);
-	build_on(b, silu_op(b, OP_ACT, fc1.what), c->before, c->active);
+	build_on(b, made_op(silu_op(b, OP_ACT, fc1.what)), c->before, c->active);
 	c->sum = build_linear(b, &fc2, c->active);
 	if (b->m->condition_classes == 0)
 		return;
 	int32_t class = vectors(b), time = c->sum;
-	build_with(b, table_op(b, OP_EMBED), feed_view(b, INPUT_PART_CLASSES),
+	build_with(b, made_op(table_op(b, OP_EMBED)), feed_view(b, INPUT_PART_CLASSES),
 		weight_of(b, NONE, PARAM_CONDITION_TABLE), view_of(class));
 	c->sum = vectors(b);
-	build_on(b, build_matrix(b, OP_ADD, "condition", n, b->m->hidden), time, class, NONE, c->sum);
+	build_on(b, made_op(build_matrix(b, OP_ADD, "condition", n, b->m->hidden)), time, class, NONE, c->sum);
 }
 
 void condition_backward(struct builder *b)
@@ -64,13 +64,14 @@ void condition_backward(struct builder *b)
 	if (b->m->condition_classes > 0) {
 		bool begun = false;
 		const struct view dw = build_table_gradient(b, PARAM_CONDITION_TABLE, &begun);
-		build_with(b, table_op(b, OP_EMBED_GRAD), feed_view(b, INPUT_PART_CLASSES), view_of(c->grad), dw);
+		build_with(b, made_op(table_op(b, OP_EMBED_GRAD)), feed_view(b, INPUT_PART_CLASSES), view_of(c->grad),
+			dw);
 		gradient_done(b, NONE, PARAM_CONDITION_TABLE);
 	}
 	int32_t dactive = build_linear_grad(b, &fc2, c->grad), dbefore = vectors(b);
 	build_bias_grad(b, fc2.what, fc2.rows, fc2.out, c->grad, fc2.bias);
 	build_weight_grad(b, &fc2, c->grad, c->active);
-	build_on(b, silu_op(b, OP_ACT_GRAD, fc1.what), c->before, dactive, dbefore);
+	build_on(b, made_op(silu_op(b, OP_ACT_GRAD, fc1.what)), c->before, dactive, dbefore);
 	build_bias_grad(b, fc1.what, fc1.rows, fc1.out, dbefore, fc1.bias);
 	build_weight_grad(b, &fc1, dbefore, c->features);
 }
@@ -91,7 +92,7 @@ void adapt_forward(struct builder *b, struct adapt_acts *a, enum param_kind w)
 {
 	const struct linear l = linear_numbers(b, w);
 	a->active = vectors(b);
-	build_on(b, silu_op(b, OP_ACT, l.what), b->now->condition.sum, a->active);
+	build_on(b, made_op(silu_op(b, OP_ACT, l.what)), b->now->condition.sum, a->active);
 	a->mod = build_linear(b, &l, a->active);
 	for (int i = 0; i < ADAPTED; i++)
 		a->normed[i] = NONE;
@@ -102,12 +103,12 @@ void adapt_backward(struct builder *b, const struct adapt_acts *a, enum param_ki
 	struct condition *c = &b->now->condition;
 	const struct linear l = linear_numbers(b, w);
 	int32_t dactive = build_linear_grad(b, &l, dmod), dsum = vectors(b);
-	build_on(b, silu_op(b, OP_ACT_GRAD, l.what), c->sum, dactive, dsum);
+	build_on(b, made_op(silu_op(b, OP_ACT_GRAD, l.what)), c->sum, dactive, dsum);
 	if (c->grad == NONE)
 		c->grad = dsum;
 	else
-		build_on(b, build_matrix(b, OP_ADD, "condition grad", l.rows, b->m->hidden), c->grad, dsum, NONE,
-			c->grad);
+		build_on(b, made_op(build_matrix(b, OP_ADD, "condition grad", l.rows, b->m->hidden)), c->grad, dsum,
+			NONE, c->grad);
 	build_bias_grad(b, l.what, l.rows, l.out, dmod, l.bias);
 	build_weight_grad(b, &l, dmod, a->active);
 }
@@ -131,13 +132,13 @@ int32_t adapt_norm(struct builder *b, const char *what, struct adapt_acts *a, in
 	*stats = build_fp32(b, 2 * b->rows);
 	if (b->c->train.fused) {
 		int32_t y = build_rows(b);
-		build_on(b, op, x, a->mod, y, *stats);
+		build_on(b, &op, x, a->mod, y, *stats);
 		return y;
 	}
 	a->normed[i] = build_rows(b);
-	build_on(b, op, x, NONE, a->normed[i], *stats);
+	build_on(b, &op, x, NONE, a->normed[i], *stats);
 	int32_t y = build_rows(b);
-	build_on(b, op, a->normed[i], a->mod, y, NONE);
+	build_on(b, &op, a->normed[i], a->mod, y, NONE);
 	return y;
 }
 
@@ -159,19 +160,19 @@ int32_t adapt_norm_grad(struct builder *b, const char *what, const struct adapt_
 	norm.flags |= into == NONE ? 0 : OP_DX_ACCUMULATE;
 	if (b->c->train.fused) {
 		op.flags |= norm.flags;
-		build_on(b, op, dn, x, a->mod, stats, dx, *dmod);
+		build_on(b, &op, dn, x, a->mod, stats, dx, *dmod);
 		return dx;
 	}
 	int32_t dnormed = build_rows(b);
-	build_on(b, op, dn, a->normed[i], a->mod, NONE, dnormed, *dmod);
-	build_on(b, norm, dnormed, x, NONE, stats, dx, NONE);
+	build_on(b, &op, dn, a->normed[i], a->mod, NONE, dnormed, *dmod);
+	build_on(b, &norm, dnormed, x, NONE, stats, dx, NONE);
 	return dx;
 }
 
 int32_t adapt_add(struct builder *b, const struct adapt_acts *a, int i, int32_t x, int32_t y, enum param_kind bias)
 {
 	int32_t sum = build_rows(b);
-	build_with(b, modulate_op(b, OP_GATED_ADD, "residual", 3 * i + 2), view_of(x), view_of(y),
+	build_with(b, made_op(modulate_op(b, OP_GATED_ADD, "residual", 3 * i + 2)), view_of(x), view_of(y),
 		weight_of(b, b->layer, bias), view_of(a->mod), view_of(sum));
 	return sum;
 }
@@ -182,7 +183,7 @@ int32_t adapt_add_grad(struct builder *b, const struct adapt_acts *a, int i, int
 	struct op op = modulate_op(b, OP_GATED_ADD_GRAD, "residual grad", 3 * i + 2);
 	int32_t dy = build_rows(b);
 	op.flags |= other_columns(b, &op, dmod);
-	build_with(b, op, view_of(dsum), view_of(y), weight_of(b, b->layer, bias), view_of(a->mod), view_of(dy),
+	build_with(b, &op, view_of(dsum), view_of(y), weight_of(b, b->layer, bias), view_of(a->mod), view_of(dy),
 		view_of(*dmod));
 	return dy;
 }

@@ -19,11 +19,13 @@ int32_t build_buffer(struct builder *b, enum component comp, enum dtype dt, int6
 {
 	struct buffer buf = {comp, dt, (uint64_t)((double)elements * dtype_bytes(dt) + 0.5), persistent, false, false,
 		false};
-	const struct usage use = {.writer = NONE};
-	if (b->st || !vec_push(&b->r->buffers, buf) || !vec_push(&b->usage, use)) {
+	if (b->st || !vec_push(&b->r->buffers, buf) || !vec_reserve(&b->usage, 1)) {
 		fail_nomem(b);
 		return NONE;
 	}
+	struct usage *use = &b->usage.at[b->usage.n++]; /* `reader` counts for nothing yet, and is left as it is */
+	use->writer = NONE;
+	use->readers = 0;
 	return (int32_t)b->r->buffers.n - 1;
 }
 
@@ -63,10 +65,6 @@ int64_t build_size(const struct builder *b, int32_t buffer)
 	const struct buffer *at = &b->r->buffers.at[buffer];
 	return (int64_t)((double)at->bytes / dtype_bytes(at->dtype));
 }
-
-struct view view_at(int32_t buffer, uint64_t offset_B) { return (struct view){.buffer = buffer, .offset_B = offset_B}; }
-
-struct view view_of(int32_t buffer) { return view_at(buffer, 0); }
 
 /* ---- ops ---- */
 
@@ -205,30 +203,31 @@ static bool append_when(struct builder *b, const struct op *op, const struct clo
 	return true;
 }
 
-void build_op(struct builder *b, struct op op, const struct view *args)
+void build_op(struct builder *b, const struct op *op, const struct view *args)
 {
 	if (b->st)
 		return;
 	struct role *r = b->r;
 	int64_t wait[OP_MAX_ARGS * (LANE_COUNT + 1) + 16];
-	const struct touched touched = touched_by(&op, args);
-	struct clock known = clocks_lane(&b->clocks, op.lane);
+	const uint8_t lane = op->lane;
+	const struct touched touched = touched_by(op, args);
+	struct clock known = clocks_lane(&b->clocks, lane);
 	size_t n = hazards(b, &touched, &known, wait);
-	for (size_t i = 0; i < b->after[op.lane].n && n < COUNT(wait); i++)
-		wait[n++] = b->after[op.lane].at[i];
-	b->after[op.lane].n = 0;
+	for (size_t i = 0; i < b->after[lane].n && n < COUNT(wait); i++)
+		wait[n++] = b->after[lane].at[i];
+	b->after[lane].n = 0;
 	sort_descending(wait, n); /* the latest first: they often imply the others */
 	const uint32_t dep0 = (uint32_t)r->deps.n, arg0 = (uint32_t)r->args.n;
 	for (size_t i = 0; i < n; i++) {
 		uint32_t dep = (uint32_t)wait[i];
 		if (is_known(b, dep, &known))
 			continue;
-		if (r->ops.at[dep].lane != op.lane && !vec_push(&r->deps, dep))
+		if (r->ops.at[dep].lane != lane && !vec_push(&r->deps, dep))
 			fail_nomem(b);
 		clocks_join(&b->clocks, r, dep, &known);
 	}
-	if (b->st || !append_args(r, &touched) || !clocks_append(&b->clocks, &op, &known) ||
-		!append_when(b, &op, &known) || !vec_push(&r->ops, op)) {
+	if (b->st || !append_args(r, &touched) || !clocks_append(&b->clocks, op, &known) ||
+		!append_when(b, op, &known) || !vec_push(&r->ops, *op)) {
 		fail_nomem(b);
 		return;
 	}
@@ -237,13 +236,14 @@ void build_op(struct builder *b, struct op op, const struct view *args)
 	at->dep0 = dep0;
 	at->n_dep = (uint32_t)r->deps.n - dep0;
 	at->arg0 = arg0;
-	record_use(b, &touched, op.lane, (int32_t)r->ops.n - 1);
+	record_use(b, &touched, lane, (int32_t)r->ops.n - 1);
 }
 
-void build_on_buffers(struct builder *b, struct op op, const int32_t *buffers)
+void build_on_buffers(struct builder *b, const struct op *op, const int32_t *buffers)
 {
 	struct view args[OP_MAX_ARGS];
-	for (int i = 0; i < op_kind_info(op.kind)->n_args; i++)
+	const int n = op_kind_info(op->kind)->n_args;
+	for (int i = 0; i < n; i++)
 		args[i] = view_of(buffers[i]);
 	build_op(b, op, args);
 }
@@ -264,14 +264,15 @@ struct op build_collective(const struct builder *b, enum collective coll, enum m
 void build_all_reduce(struct builder *b, enum mesh_dim group, enum lane lane, enum dtype dt, int64_t elements,
 	struct view v, const char *what, int32_t bucket)
 {
-	build_with(b, build_collective(b, COLL_ALL_REDUCE, group, lane, dt, elements, what, bucket), v, v);
+	build_with(b, made_op(build_collective(b, COLL_ALL_REDUCE, group, lane, dt, elements, what, bucket)), v, v);
 }
 
 int32_t build_exchange(struct builder *b, enum collective coll, enum mesh_dim group, int32_t in, int64_t rows,
 	int64_t cols, const char *what)
 {
 	int32_t out = build_act(b, coll == COLL_REDUCE_SCATTER ? rows / b->p->mesh.size[group] : rows, cols);
-	build_on(b, build_collective(b, coll, group, LANE_MODEL_COMM, b->act, rows * cols, what, NONE), in, out);
+	build_on(b, made_op(build_collective(b, coll, group, LANE_MODEL_COMM, b->act, rows * cols, what, NONE)), in,
+		out);
 	return out;
 }
 
@@ -286,7 +287,7 @@ int32_t build_swap(struct builder *b, const char *what, int32_t x, enum dtype dt
 	op.swap.outer = outer;
 	op.swap.inner = inner;
 	op.swap.cols = cols;
-	build_on(b, op, x, y);
+	build_on(b, &op, x, y);
 	return y;
 }
 
@@ -297,7 +298,7 @@ void build_cast(struct builder *b, struct view x, enum dtype from, struct view y
 	op.dtype = (uint8_t)from;
 	op.out_dtype = (uint8_t)to;
 	op.vector.elements = elements;
-	build_with(b, op, x, y);
+	build_with(b, &op, x, y);
 }
 
 void build_fill(struct builder *b, struct view v, enum dtype dt, int64_t elements, const char *what)
@@ -305,5 +306,5 @@ void build_fill(struct builder *b, struct view v, enum dtype dt, int64_t element
 	struct op op = build_new(b, OP_FILL, what);
 	op.dtype = op.out_dtype = (uint8_t)dt;
 	op.vector.elements = elements;
-	build_op(b, op, &v);
+	build_op(b, &op, &v);
 }

@@ -42,9 +42,9 @@ int32_t build_scores(struct builder *b)
 int32_t build_probs(struct builder *b, int32_t qkv, int32_t kv)
 {
 	int32_t probs = build_scores(b);
-	build_on(b, build_attention_op(b, OP_ATTN_SCORES), qkv, probs, kv);
+	build_on(b, made_op(build_attention_op(b, OP_ATTN_SCORES)), qkv, probs, kv);
 	build_score_bias(b, probs);
-	build_on(b, build_attention_op(b, OP_ATTN_SOFTMAX), probs);
+	build_on(b, made_op(build_attention_op(b, OP_ATTN_SOFTMAX)), probs);
 	return probs;
 }
 
@@ -89,7 +89,7 @@ static void add_sinks(struct builder *b, const struct acts *a)
 	struct op op = build_attention_op(b, OP_ATTN_SINKS);
 	op.what = "sinks";
 	if (b->m->attention_sinks)
-		build_with(b, op, view_of(a->att), view_of(a->lse), weight_of(b, b->layer, PARAM_SINKS));
+		build_with(b, &op, view_of(a->att), view_of(a->lse), weight_of(b, b->layer, PARAM_SINKS));
 }
 
 void attention_core(struct builder *b, struct acts *a)
@@ -103,7 +103,7 @@ void attention_core(struct builder *b, struct acts *a)
 			context_attention(b, a);
 		} else {
 			a->att = build_act(b, b->tokens, linear_proj(b).in);
-			build_on(b, build_attention_op(b, OP_ATTENTION), a->qkv, a->att, a->lse);
+			build_on(b, made_op(build_attention_op(b, OP_ATTENTION)), a->qkv, a->att, a->lse);
 		}
 		add_sinks(b, a);
 		return;
@@ -112,7 +112,7 @@ void attention_core(struct builder *b, struct acts *a)
 	int32_t kv = b->context > 1 ? context_keys(b, a->qkv) : NONE;
 	a->probs = build_probs(b, a->qkv, kv);
 	a->kept_scores = build_kept_scores(b, b->seq * b->context);
-	build_on(b, build_attention_op(b, OP_ATTN_VALUES), a->probs, kv != NONE ? kv : a->qkv, a->att);
+	build_on(b, made_op(build_attention_op(b, OP_ATTN_VALUES)), a->probs, kv != NONE ? kv : a->qkv, a->att);
 }
 
 /* Norms a->qkv by heads: what came in stays as a->raw_qkv. */
@@ -123,7 +123,7 @@ static void norm_heads(struct builder *b, struct acts *a)
 	a->raw_qkv = a->qkv;
 	a->qkv = build_act(b, b->tokens, linear_qkv(b).out);
 	a->qk_stats = build_fp32(b, 2 * b->tokens * norms);
-	build_with(b, op, view_of(a->raw_qkv), weight_of(b, b->layer, PARAM_Q_NORM_W),
+	build_with(b, &op, view_of(a->raw_qkv), weight_of(b, b->layer, PARAM_Q_NORM_W),
 		weight_of(b, b->layer, PARAM_K_NORM_W), view_of(a->qkv), view_of(a->qk_stats));
 }
 
@@ -170,7 +170,7 @@ int32_t attention_forward(struct builder *b, struct acts *a, int32_t normed, boo
 	if (b->m->qk_norm != QK_NORM_NONE)
 		norm_heads(b, a);
 	if (model_has_rope(b->m, b->layer) && b->m->kv_lora_rank == 0) {
-		build_on(b, build_attention_op(b, OP_ROPE), a->qkv);
+		build_on(b, made_op(build_attention_op(b, OP_ROPE)), a->qkv);
 		if (build_keeps(b))
 			a->kept_rotated = build_hold(b, COMP_ACTIVATIONS,
 				(double)(b->tokens * (b->heads + b->kv_heads) * b->m->head_dim) *
@@ -180,8 +180,8 @@ int32_t attention_forward(struct builder *b, struct acts *a, int32_t normed, boo
 	attention_core(b, a);
 	if (b->m->attention_gate) {
 		a->gated = build_act(b, b->tokens, proj.in);
-		build_on(b, build_gate_op(b, OP_SIGMOID_GATE, "attention gate", b->tokens, proj.in, proj.in), a->att,
-			a->gate, a->gated);
+		build_on(b, made_op(build_gate_op(b, OP_SIGMOID_GATE, "attention gate", b->tokens, proj.in, proj.in)),
+			a->att, a->gate, a->gated);
 	}
 	return project ? build_linear(b, &proj, attention_result(a)) : NONE;
 }

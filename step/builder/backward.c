@@ -17,10 +17,10 @@ int32_t build_activation_grad(struct builder *b, int64_t rows, int64_t ffn, stru
 	int32_t dh = build_act(b, rows, build_act_width(b, ffn));
 	if (a->weights != NONE) {
 		a->dweights = build_fp32(b, rows);
-		build_on(b, build_matrix(b, OP_WEIGHTED_ACT_GRAD, "act", rows, ffn), a->h, a->weights, dg, dh,
+		build_on(b, made_op(build_matrix(b, OP_WEIGHTED_ACT_GRAD, "act", rows, ffn)), a->h, a->weights, dg, dh,
 			a->dweights);
 	} else {
-		build_on(b, build_matrix(b, OP_ACT_GRAD, "act", rows, ffn), a->h, dg, dh);
+		build_on(b, made_op(build_matrix(b, OP_ACT_GRAD, "act", rows, ffn)), a->h, dg, dh);
 	}
 	build_release(b, &a->kept_gate);
 	return dh;
@@ -81,11 +81,11 @@ static void naive_attention_grad(struct builder *b, struct acts *a, int32_t datt
 	}
 	int32_t dprobs = build_scores(b);
 	build_release(b, &a->kept_scores);
-	build_on(b, build_attention_op(b, OP_ATTN_VALUES_GRAD), probs, kv != NONE ? kv : a->qkv, datt, dprobs,
+	build_on(b, made_op(build_attention_op(b, OP_ATTN_VALUES_GRAD)), probs, kv != NONE ? kv : a->qkv, datt, dprobs,
 		kv != NONE ? dkv : dqkv);
-	build_on(b, build_attention_op(b, OP_ATTN_SOFTMAX_GRAD), probs, dprobs);
+	build_on(b, made_op(build_attention_op(b, OP_ATTN_SOFTMAX_GRAD)), probs, dprobs);
 	build_score_bias_grad(b, dprobs);
-	build_on(b, build_attention_op(b, OP_ATTN_SCORES_GRAD), dprobs, a->qkv, dqkv, kv, dkv);
+	build_on(b, made_op(build_attention_op(b, OP_ATTN_SCORES_GRAD)), dprobs, a->qkv, dqkv, kv, dkv);
 	if (kv != NONE)
 		context_keys_grad(b, dkv, dqkv);
 }
@@ -101,7 +101,7 @@ static void sinks_grad(struct builder *b, const struct acts *a, int32_t delta)
 	op.flags |= accumulate ? OP_ACCUMULATE : 0;
 	if (dsinks.buffer < 0)
 		return;
-	build_with(b, op, view_of(a->lse), view_of(delta), weight_of(b, b->layer, PARAM_SINKS), dsinks);
+	build_with(b, &op, view_of(a->lse), view_of(delta), weight_of(b, b->layer, PARAM_SINKS), dsinks);
 	gradient_done(b, b->layer, PARAM_SINKS);
 }
 
@@ -113,7 +113,8 @@ static int32_t flash_attention_grad(struct builder *b, struct acts *a, int32_t d
 		dqkv = context_attention_grad(b, a, datt, delta);
 	} else {
 		dqkv = build_act(b, b->tokens, linear_qkv(b).out);
-		build_on(b, build_attention_op(b, OP_ATTENTION_GRAD), a->qkv, a->att, a->lse, datt, delta, dqkv);
+		build_on(b, made_op(build_attention_op(b, OP_ATTENTION_GRAD)), a->qkv, a->att, a->lse, datt, delta,
+			dqkv);
 	}
 	sinks_grad(b, a, delta);
 	return dqkv;
@@ -128,7 +129,7 @@ static void norm_heads_grad(struct builder *b, const struct acts *a, int32_t dqk
 		    dwk = gradient_or_scratch(b, PARAM_K_NORM_W, &unused);
 	op.out_dtype = (uint8_t)b->written_grad;
 	op.flags |= accumulate ? OP_ACCUMULATE : 0;
-	build_with(b, op, view_of(dqkv), view_of(a->raw_qkv), weight_of(b, b->layer, PARAM_Q_NORM_W),
+	build_with(b, &op, view_of(dqkv), view_of(a->raw_qkv), weight_of(b, b->layer, PARAM_Q_NORM_W),
 		weight_of(b, b->layer, PARAM_K_NORM_W), view_of(a->qk_stats), dwq, dwk);
 	gradient_done(b, b->layer, PARAM_Q_NORM_W);
 	gradient_done(b, b->layer, PARAM_K_NORM_W);
@@ -140,8 +141,8 @@ static int32_t attention_gate_grad(struct builder *b, const struct acts *a, int3
 	const int64_t cols = linear_proj(b).in;
 	int32_t dgated = *datt, dgate = build_act(b, b->tokens, cols);
 	*datt = build_act(b, b->tokens, cols);
-	build_on(b, build_gate_op(b, OP_SIGMOID_GATE_GRAD, "attention gate", b->tokens, cols, cols), dgated, a->att,
-		a->gate, *datt, dgate);
+	build_on(b, made_op(build_gate_op(b, OP_SIGMOID_GATE_GRAD, "attention gate", b->tokens, cols, cols)), dgated,
+		a->att, a->gate, *datt, dgate);
 	return dgate;
 }
 
@@ -151,7 +152,8 @@ static int32_t gated_columns_backward(struct builder *b, const struct acts *a, i
 	const struct linear qkv = linear_qkv(b), gate = linear_attention_gate(b);
 	int32_t full_x = tp_gather_input(b, a->n1, "attention input");
 	int32_t dx = build_linear_grad(b, &qkv, dqkv), by_gate = build_linear_grad(b, &gate, dgate);
-	build_on(b, build_matrix(b, OP_ADD, "attention gate grad", b->tokens, b->m->hidden), dx, by_gate, NONE, dx);
+	build_on(b, made_op(build_matrix(b, OP_ADD, "attention gate grad", b->tokens, b->m->hidden)), dx, by_gate, NONE,
+		dx);
 	if (!b->c->stack.dtensor)
 		dx = tp_reduce(b, dx, "attention input grad");
 	build_weight_grad(b, &qkv, dqkv, full_x);
@@ -180,7 +182,7 @@ static int32_t attention_backward(struct builder *b, struct acts *a, int32_t dou
 	if (model_has_rope(b->m, b->layer)) {
 		struct op op = build_attention_op(b, OP_ROPE);
 		op.flags |= OP_INVERSE;
-		build_on(b, op, dqkv);
+		build_on(b, &op, dqkv);
 	}
 	if (b->m->qk_norm != QK_NORM_NONE)
 		norm_heads_grad(b, a, dqkv);
@@ -194,7 +196,7 @@ static int32_t attention_backward(struct builder *b, struct acts *a, int32_t dou
 
 static void add_into(struct builder *b, int32_t x, int32_t y)
 {
-	build_on(b, build_matrix(b, OP_ADD, "residual grad", b->rows, b->m->hidden), x, y, NONE, x);
+	build_on(b, made_op(build_matrix(b, OP_ADD, "residual grad", b->rows, b->m->hidden)), x, y, NONE, x);
 }
 
 /* A branch's part of the residual gradient: added in place, unless deferred products still read what stands

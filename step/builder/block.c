@@ -58,17 +58,17 @@ void build_activation(struct builder *b, int64_t rows, int64_t ffn, struct mlp_a
 	a->g = build_act(b, rows, ffn);
 	a->kept_gate = NONE;
 	if (a->weights != NONE) {
-		build_on(b, build_matrix(b, OP_WEIGHTED_ACT, "act", rows, ffn), a->h, a->weights, a->g);
+		build_on(b, made_op(build_matrix(b, OP_WEIGHTED_ACT, "act", rows, ffn)), a->h, a->weights, a->g);
 		return;
 	}
 	if (!model_gated(b->m) || b->c->train.fused || b->c->stack.fused_kernels & FUSE_GATE) {
-		build_on(b, build_matrix(b, OP_ACT, "act", rows, ffn), a->h, a->g);
+		build_on(b, made_op(build_matrix(b, OP_ACT, "act", rows, ffn)), a->h, a->g);
 		keep_inside(b, a, rows * ffn, kept_gelu_B(b), again);
 		return;
 	}
 	int32_t half = build_act(b, rows, ffn);
-	build_on(b, build_matrix(b, OP_GATE_ACT, "act", rows, ffn), a->h, half);
-	build_on(b, build_matrix(b, OP_GATE_MUL, "act", rows, ffn), a->h, half, a->g);
+	build_on(b, made_op(build_matrix(b, OP_GATE_ACT, "act", rows, ffn)), a->h, half);
+	build_on(b, made_op(build_matrix(b, OP_GATE_MUL, "act", rows, ffn)), a->h, half, a->g);
 	keep_inside(b, a, rows * ffn, b->c->stack.memory.gate_B + kept_gelu_B(b), again);
 }
 
@@ -105,7 +105,7 @@ static int32_t residual_add(struct builder *b, int32_t x, int32_t y, enum param_
 	int32_t sum = build_rows(b);
 	struct op op = build_matrix(b, OP_ADD, "residual", b->rows, b->m->hidden);
 	op.dropout = b->m->dropout > 0;
-	build_with(b, op, view_of(x), view_of(y), weight_of(b, b->layer, bias), view_of(sum));
+	build_with(b, &op, view_of(x), view_of(y), weight_of(b, b->layer, bias), view_of(sum));
 	return sum;
 }
 
@@ -125,7 +125,7 @@ static void add_and_norm(struct builder *b, int32_t x, int32_t y, enum param_kin
 	op.dropout = b->m->dropout > 0;
 	struct view bv = weight_of(b, b->layer, bias), wv = weight_of(b, b->layer, w),
 		    wbv = weight_of(b, b->layer, w + 1);
-	build_with(b, op, view_of(x), view_of(y), bv, wv, wbv, view_of(*sum), view_of(*normed), view_of(*stats));
+	build_with(b, &op, view_of(x), view_of(y), bv, wv, wbv, view_of(*sum), view_of(*normed), view_of(*stats));
 }
 
 /* Experts' rows are complete when they come back, so attention's are reduced by themselves. */
@@ -151,11 +151,11 @@ static int32_t parallel_block(struct builder *b, struct acts *a)
 	if (!project)
 		return NONE;
 	int32_t both = build_act(b, b->tokens, b->m->hidden);
-	build_on(b, build_matrix(b, OP_ADD, "branches", b->tokens, b->m->hidden), att, mlp, NONE, both);
+	build_on(b, made_op(build_matrix(b, OP_ADD, "branches", b->tokens, b->m->hidden)), att, mlp, NONE, both);
 	int32_t x = residual_add(b, a->x_in, tp_reduce(b, both, "branches"), PARAM_PROJ_B);
 	struct view bias = weight_of(b, b->layer, PARAM_FC2_B);
 	if (bias.buffer >= 0)
-		build_with(b, build_matrix(b, OP_BIAS, "fc2", b->rows, b->m->hidden), view_of(x), bias);
+		build_with(b, made_op(build_matrix(b, OP_BIAS, "fc2", b->rows, b->m->hidden)), view_of(x), bias);
 	return x;
 }
 
@@ -165,7 +165,7 @@ static int32_t branch_norm(struct builder *b, const char *what, int32_t rows, en
 {
 	const struct view bv = weight_of(b, b->layer, bias);
 	if (bv.buffer >= 0)
-		build_with(b, build_matrix(b, OP_BIAS, what, b->rows, b->m->hidden), view_of(rows), bv);
+		build_with(b, made_op(build_matrix(b, OP_BIAS, what, b->rows, b->m->hidden)), view_of(rows), bv);
 	*kept = rows;
 	return build_norm(b, what, rows, w, stats);
 }

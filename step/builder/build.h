@@ -37,8 +37,11 @@ int32_t build_hold(struct builder *b, enum component comp, double bytes, const c
 /* Ends *held after the latest op and sets it to NONE. Does nothing with NONE. */
 void build_release(struct builder *b, int32_t *held);
 
-struct view view_of(int32_t buffer);
-struct view view_at(int32_t buffer, uint64_t offset_B);
+static inline struct view view_at(int32_t buffer, uint64_t offset_B)
+{
+	return (struct view){.buffer = buffer, .offset_B = offset_B};
+}
+static inline struct view view_of(int32_t buffer) { return view_at(buffer, 0); }
 
 /* Returns an op of the builder's position, on LANE_COMPUTE, in the format of activations. Its dimensions are 0, or
  * those of a matrix. */
@@ -56,10 +59,12 @@ static inline struct op build_new(const struct builder *b, enum op_kind k, const
 struct op build_matrix(const struct builder *b, enum op_kind k, const char *what, int64_t rows, int64_t cols);
 /* Appends an op, with the dependencies that its arguments and build_after bring. Arguments are views with build_with,
  * whole buffers with build_on. */
-void build_op(struct builder *b, struct op op, const struct view *args);
-void build_on_buffers(struct builder *b, struct op op, const int32_t *buffers);
+void build_op(struct builder *b, const struct op *op, const struct view *args);
+void build_on_buffers(struct builder *b, const struct op *op, const int32_t *buffers);
 #define build_with(b, op, ...) build_op(b, op, (const struct view[]){__VA_ARGS__})
 #define build_on(b, op, ...) build_on_buffers(b, op, (const int32_t[]){__VA_ARGS__})
+/* The op that a function returns, as the above take it: it is made where it lies. */
+#define made_op(made) ((const struct op[1]){made})
 /* Makes the next op on `lane` wait for `op` too. Does nothing with NONE. */
 void build_after(struct builder *b, enum lane lane, int64_t op);
 /* Returns the latest op of a lane. */

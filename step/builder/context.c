@@ -48,7 +48,7 @@ static struct op pack_op(const struct builder *b, enum op_kind k)
 static int32_t pack(struct builder *b, int32_t qkv)
 {
 	int32_t kv = build_act(b, b->tokens, kv_width(b));
-	build_on(b, pack_op(b, OP_KV_PACK), qkv, kv);
+	build_on(b, made_op(pack_op(b, OP_KV_PACK)), qkv, kv);
 	return kv;
 }
 
@@ -57,7 +57,7 @@ static void unpack(struct builder *b, int32_t dkv, int32_t dqkv, bool adds)
 	struct op op = pack_op(b, OP_KV_UNPACK);
 	op.what = "kv grad";
 	op.flags |= adds ? OP_ACCUMULATE : 0;
-	build_on(b, op, dkv, dqkv);
+	build_on(b, &op, dkv, dqkv);
 }
 
 /* Sends a buffer to the next rank and returns what the previous rank sent. */
@@ -119,7 +119,7 @@ static void dealt_attention(struct builder *b, struct acts *a)
 {
 	a->qkv = deal(b, a->qkv, linear_qkv(b).out, "qkv by heads");
 	a->att_heads = build_act(b, b->tokens, linear_proj(b).in);
-	build_on(b, heads_op(b, OP_ATTENTION), a->qkv, a->att_heads, a->lse);
+	build_on(b, made_op(heads_op(b, OP_ATTENTION)), a->qkv, a->att_heads, a->lse);
 	a->att = deal(b, a->att_heads, linear_proj(b).in, "attention by tokens");
 }
 
@@ -127,7 +127,7 @@ static int32_t dealt_attention_grad(struct builder *b, const struct acts *a, int
 {
 	int32_t dheads = deal(b, datt, linear_proj(b).in, "attention grad by heads");
 	int32_t dqkv = build_act(b, b->tokens, linear_qkv(b).out);
-	build_on(b, heads_op(b, OP_ATTENTION_GRAD), a->qkv, a->att_heads, a->lse, dheads, delta, dqkv);
+	build_on(b, made_op(heads_op(b, OP_ATTENTION_GRAD)), a->qkv, a->att_heads, a->lse, dheads, delta, dqkv);
 	return deal(b, dqkv, linear_qkv(b).out, "qkv grad by tokens");
 }
 
@@ -140,24 +140,25 @@ void context_attention(struct builder *b, struct acts *a)
 	a->att = build_act(b, b->tokens, linear_proj(b).in);
 	if (b->c->parallel.context_kind == CTX_ALL_GATHER) {
 		int32_t all = gather_kv(b, a->qkv);
-		build_on(b, part_op(b, OP_ATTENTION_PART, b->context * b->seq, 0), a->qkv, all, a->att, a->lse);
+		build_on(b, made_op(part_op(b, OP_ATTENTION_PART, b->context * b->seq, 0)), a->qkv, all, a->att,
+			a->lse);
 		return;
 	}
 	int32_t visitor = pass_on(b, pack(b, a->qkv), "kv");
-	build_on(b, build_attention_op(b, OP_ATTENTION), a->qkv, a->att, a->lse);
+	build_on(b, made_op(build_attention_op(b, OP_ATTENTION)), a->qkv, a->att, a->lse);
 	for (int64_t place = 1; place < b->context; place++) {
 		int32_t kv = visitor;
 		if (place + 1 < b->context)
 			visitor = pass_on(b, kv, "kv");
-		build_on(b, part_op(b, OP_ATTENTION_PART, b->seq, place), a->qkv, kv, a->att, a->lse);
+		build_on(b, made_op(part_op(b, OP_ATTENTION_PART, b->seq, place)), a->qkv, kv, a->att, a->lse);
 	}
 }
 
 static void gathered_grad(struct builder *b, const struct acts *a, int32_t datt, int32_t delta, int32_t dqkv)
 {
 	int32_t all = gather_kv(b, a->qkv), dall = build_act(b, b->context * b->tokens, kv_width(b));
-	build_on(b, part_op(b, OP_ATTENTION_PART_GRAD, b->context * b->seq, 0), a->qkv, all, a->att, a->lse, datt,
-		delta, dqkv, dall);
+	build_on(b, made_op(part_op(b, OP_ATTENTION_PART_GRAD, b->context * b->seq, 0)), a->qkv, all, a->att, a->lse,
+		datt, delta, dqkv, dall);
 	scatter_grad(b, dall, dqkv);
 }
 
@@ -171,16 +172,16 @@ int32_t context_attention_grad(struct builder *b, const struct acts *a, int32_t 
 		return dqkv;
 	}
 	int32_t visitor = pass_on(b, pack(b, a->qkv), "kv"), arrived = NONE;
-	build_on(b, build_attention_op(b, OP_ATTENTION_GRAD), a->qkv, a->att, a->lse, datt, delta, dqkv);
+	build_on(b, made_op(build_attention_op(b, OP_ATTENTION_GRAD)), a->qkv, a->att, a->lse, datt, delta, dqkv);
 	for (int64_t place = 1; place < b->context; place++) {
 		int32_t kv = visitor, part = build_act(b, b->tokens, kv_width(b));
 		if (place + 1 < b->context)
 			visitor = pass_on(b, kv, "kv");
-		build_on(b, part_op(b, OP_ATTENTION_PART_GRAD, b->seq, place), a->qkv, kv, a->att, a->lse, datt, delta,
-			dqkv, part);
+		build_on(b, made_op(part_op(b, OP_ATTENTION_PART_GRAD, b->seq, place)), a->qkv, kv, a->att, a->lse,
+			datt, delta, dqkv, part);
 		if (arrived != NONE) /* this rank's part joins those that the visitor has brought */
-			build_on(b, build_matrix(b, OP_ADD, "kv grad", b->tokens, kv_width(b)), part, arrived, NONE,
-				part);
+			build_on(b, made_op(build_matrix(b, OP_ADD, "kv grad", b->tokens, kv_width(b))), part, arrived,
+				NONE, part);
 		arrived = pass_on(b, part, "kv grad");
 	}
 	unpack(b, arrived, dqkv, true);

@@ -42,23 +42,23 @@ static int32_t unit_forward(struct builder *b, const struct conv_layer *l, struc
 	u->x = x;
 	u->made = images(b, side_after(l), l->out);
 	u->stats = build_fp32(b, 2 * l->out);
-	build_with(b, conv_op(b, OP_CONV, l), view_of(x), weight_of(b, b->layer, l->w), view_of(u->made));
+	build_with(b, made_op(conv_op(b, OP_CONV, l)), view_of(x), weight_of(b, b->layer, l->w), view_of(u->made));
 	int32_t y = images(b, side_after(l), l->out);
-	build_with(b, build_matrix(b, OP_BATCH_NORM, l->what, rows, l->out), view_of(u->made),
+	build_with(b, made_op(build_matrix(b, OP_BATCH_NORM, l->what, rows, l->out)), view_of(u->made),
 		weight_of(b, b->layer, l->w + 1), weight_of(b, b->layer, l->w + 2), view_of(y), view_of(u->stats));
 	return y;
 }
 
 static void relu(struct builder *b, int32_t x, int64_t side, int64_t channels)
 {
-	build_on(b, relu_op(b, OP_ACT, rows_of(b, side), channels), x, x);
+	build_on(b, made_op(relu_op(b, OP_ACT, rows_of(b, side), channels)), x, x);
 }
 
 /* Where ReLU left more than 0, its slope is 1: what it left says as much as what it read. */
 static int32_t relu_grad(struct builder *b, int32_t left, int32_t dy, int64_t side, int64_t channels)
 {
 	int32_t dx = images(b, side, channels);
-	build_on(b, relu_op(b, OP_ACT_GRAD, rows_of(b, side), channels), left, dy, dx);
+	build_on(b, made_op(relu_op(b, OP_ACT_GRAD, rows_of(b, side), channels)), left, dy, dx);
 	return dx;
 }
 
@@ -79,23 +79,24 @@ static int32_t unit_backward(struct builder *b, const struct conv_layer *l, cons
 		    db = gradient_of(b, b->layer, l->w + 2, &same);
 	struct op norm = build_matrix(b, OP_BATCH_NORM_GRAD, l->what, rows, l->out);
 	writes_weights(b, &norm, accumulate);
-	build_with(b, norm, view_of(dy), view_of(u->made), weight_of(b, b->layer, l->w + 1), view_of(u->stats),
+	build_with(b, &norm, view_of(dy), view_of(u->made), weight_of(b, b->layer, l->w + 1), view_of(u->stats),
 		view_of(dmade), dw, db);
 	gradient_done(b, b->layer, l->w + 1);
 	gradient_done(b, b->layer, l->w + 2);
 	if (read)
-		build_with(b, conv_op(b, OP_CONV_DATA, l), view_of(dmade), weight_of(b, b->layer, l->w), view_of(dx));
+		build_with(b, made_op(conv_op(b, OP_CONV_DATA, l)), view_of(dmade), weight_of(b, b->layer, l->w),
+			view_of(dx));
 	struct op weight = conv_op(b, OP_CONV_WEIGHT, l);
 	struct view dweight = gradient_of(b, b->layer, l->w, &accumulate);
 	writes_weights(b, &weight, accumulate);
-	build_with(b, weight, view_of(dmade), view_of(u->x), dweight);
+	build_with(b, &weight, view_of(dmade), view_of(u->x), dweight);
 	gradient_done(b, b->layer, l->w);
 	return dx;
 }
 
 static void add_into(struct builder *b, const char *what, int32_t x, int32_t y, int64_t side, int64_t channels)
 {
-	build_on(b, build_matrix(b, OP_ADD, what, rows_of(b, side), channels), x, y, NONE, x);
+	build_on(b, made_op(build_matrix(b, OP_ADD, what, rows_of(b, side), channels)), x, y, NONE, x);
 }
 
 /* ---- blocks ---- */
@@ -163,7 +164,7 @@ int32_t conv_stem_forward(struct builder *b)
 	relu(b, s->active, pool.side, pool.in);
 	s->taken = build_buffer(b, COMP_ACTIVATIONS, DT_INT32, rows_of(b, side_after(&pool)) * pool.out, false);
 	int32_t x = images(b, side_after(&pool), pool.out);
-	build_on(b, conv_op(b, OP_MAX_POOL, &pool), s->active, x, s->taken);
+	build_on(b, made_op(conv_op(b, OP_MAX_POOL, &pool)), s->active, x, s->taken);
 	return x;
 }
 
@@ -175,20 +176,20 @@ void conv_stem_backward(struct builder *b, int32_t dx)
 	model_conv_layers(b->m, NONE, l, &shortcut);
 	const struct conv_layer pool = stem_pool(&l[0]);
 	int32_t d = images(b, pool.side, pool.in);
-	build_on(b, conv_op(b, OP_MAX_POOL_GRAD, &pool), dx, s->taken, d);
+	build_on(b, made_op(conv_op(b, OP_MAX_POOL_GRAD, &pool)), dx, s->taken, d);
 	unit_backward(b, &l[0], &s->unit, relu_grad(b, s->active, d, pool.side, pool.in), false);
 }
 
 int32_t conv_mean_forward(struct builder *b, int32_t x)
 {
 	int32_t y = build_act(b, b->c->train.micro_batch, b->m->hidden);
-	build_on(b, mean_op(b, OP_MEAN_POOL), x, y);
+	build_on(b, made_op(mean_op(b, OP_MEAN_POOL)), x, y);
 	return y;
 }
 
 int32_t conv_mean_backward(struct builder *b, int32_t dy)
 {
 	int32_t dx = images(b, model_conv_side(b->m), b->m->hidden);
-	build_on(b, mean_op(b, OP_MEAN_POOL_GRAD), dy, dx);
+	build_on(b, made_op(mean_op(b, OP_MEAN_POOL_GRAD)), dy, dx);
 	return dx;
 }

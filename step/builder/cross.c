@@ -43,7 +43,7 @@ static void biases_begin(struct builder *b)
 	if (b->m->position != POS_RELATIVE)
 		return;
 	a->bias = build_biases(b);
-	build_with(b, table_op(b, OP_RELATIVE_BIAS), weight_of(b, NONE, table_kind(b)), view_of(a->bias));
+	build_with(b, made_op(table_op(b, OP_RELATIVE_BIAS)), weight_of(b, NONE, table_kind(b)), view_of(a->bias));
 }
 
 /* Ends the backward pass of the stack at hand with the gradient of its table. */
@@ -56,7 +56,7 @@ static void biases_end(struct builder *b)
 		return;
 	op.out_dtype = (uint8_t)b->written_grad;
 	op.flags |= accumulate ? OP_ACCUMULATE : 0;
-	build_with(b, op, view_of(b->now->bias[b->encodes].dbias), dtable);
+	build_with(b, &op, view_of(b->now->bias[b->encodes].dbias), dtable);
 	gradient_done(b, NONE, table_kind(b));
 }
 
@@ -66,7 +66,7 @@ void build_score_bias(struct builder *b, int32_t scores)
 	struct op op = build_attention_op(b, OP_ATTN_BIAS);
 	op.what = "relative bias";
 	if (b->m->position == POS_RELATIVE)
-		build_on(b, op, scores, bias);
+		build_on(b, &op, scores, bias);
 }
 
 void build_score_bias_grad(struct builder *b, int32_t dscores)
@@ -79,7 +79,7 @@ void build_score_bias_grad(struct builder *b, int32_t dscores)
 	op.flags |= *dbias == NONE ? 0 : OP_ACCUMULATE;
 	if (*dbias == NONE)
 		*dbias = build_biases(b);
-	build_on(b, op, dscores, *dbias);
+	build_on(b, &op, dscores, *dbias);
 }
 
 /* ---- between the stacks ---- */
@@ -162,8 +162,8 @@ static int32_t cross_scores(struct builder *b)
 static int32_t cross_probs(struct builder *b, const struct cross_acts *a)
 {
 	int32_t probs = cross_scores(b);
-	build_on(b, cross_op(b, OP_ATTN_SCORES), a->q, probs, a->kv);
-	build_on(b, cross_op(b, OP_ATTN_SOFTMAX), probs);
+	build_on(b, made_op(cross_op(b, OP_ATTN_SCORES)), a->q, probs, a->kv);
+	build_on(b, made_op(cross_op(b, OP_ATTN_SOFTMAX)), probs);
 	return probs;
 }
 
@@ -186,8 +186,8 @@ static void keys_backward(struct builder *b, int32_t dkv)
 	if (*sum == NONE)
 		*sum = part;
 	else
-		build_on(b, build_matrix(b, OP_ADD, "encoder output grad", b->rows, b->m->hidden), *sum, part, NONE,
-			*sum);
+		build_on(b, made_op(build_matrix(b, OP_ADD, "encoder output grad", b->rows, b->m->hidden)), *sum, part,
+			NONE, *sum);
 	turn_to(b, false);
 }
 
@@ -197,11 +197,11 @@ static void cross_core(struct builder *b, struct cross_acts *a)
 	a->att = build_act(b, b->tokens, linear_out(b).in);
 	if (b->c->train.attention == ATT_FLASH) {
 		a->lse = build_fp32(b, b->c->train.micro_batch * b->heads * b->seq);
-		build_on(b, cross_op(b, OP_ATTENTION_PART), a->q, a->kv, a->att, a->lse);
+		build_on(b, made_op(cross_op(b, OP_ATTENTION_PART)), a->q, a->kv, a->att, a->lse);
 		return;
 	}
 	a->probs = cross_probs(b, a);
-	build_on(b, cross_op(b, OP_ATTN_VALUES), a->probs, a->kv, a->att);
+	build_on(b, made_op(cross_op(b, OP_ATTN_VALUES)), a->probs, a->kv, a->att);
 }
 
 int32_t cross_forward(struct builder *b, struct cross_acts *a)
@@ -240,14 +240,15 @@ static void core_backward(struct builder *b, struct cross_acts *a, int32_t datt,
 {
 	if (b->c->train.attention == ATT_FLASH) {
 		int32_t delta = build_fp32(b, b->c->train.micro_batch * b->heads * b->seq);
-		build_on(b, cross_op(b, OP_ATTENTION_PART_GRAD), a->q, a->kv, a->att, a->lse, datt, delta, dq, dkv);
+		build_on(b, made_op(cross_op(b, OP_ATTENTION_PART_GRAD)), a->q, a->kv, a->att, a->lse, datt, delta, dq,
+			dkv);
 		return;
 	}
 	int32_t dprobs = cross_scores(b);
 	build_release(b, &a->kept_scores);
-	build_on(b, cross_op(b, OP_ATTN_VALUES_GRAD), a->probs, a->kv, datt, dprobs, dkv);
-	build_on(b, cross_op(b, OP_ATTN_SOFTMAX_GRAD), a->probs, dprobs);
-	build_on(b, cross_op(b, OP_ATTN_SCORES_GRAD), dprobs, a->q, dq, a->kv, dkv);
+	build_on(b, made_op(cross_op(b, OP_ATTN_VALUES_GRAD)), a->probs, a->kv, datt, dprobs, dkv);
+	build_on(b, made_op(cross_op(b, OP_ATTN_SOFTMAX_GRAD)), a->probs, dprobs);
+	build_on(b, made_op(cross_op(b, OP_ATTN_SCORES_GRAD)), dprobs, a->q, dq, a->kv, dkv);
 }
 
 int32_t cross_backward(struct builder *b, struct cross_acts *a, int32_t dout)

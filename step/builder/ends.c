@@ -65,7 +65,8 @@ static int32_t patches_forward(struct builder *b)
 	if (!b->m->class_token)
 		return y;
 	int32_t x = build_rows(b);
-	build_with(b, prepend_op(b, OP_PREPEND), weight_of(b, NONE, PARAM_CLASS_TOKEN), view_of(y), view_of(x));
+	build_with(b, made_op(prepend_op(b, OP_PREPEND)), weight_of(b, NONE, PARAM_CLASS_TOKEN), view_of(y),
+		view_of(x));
 	return x;
 }
 
@@ -79,7 +80,7 @@ static void patches_backward(struct builder *b, int32_t dx)
 		struct view dw = gradient_of(b, NONE, PARAM_CLASS_TOKEN, &accumulate);
 		dy = build_act(b, l.rows, l.out);
 		op.flags |= accumulate ? OP_ACCUMULATE : 0;
-		build_with(b, op, view_of(dx), dw, view_of(dy));
+		build_with(b, &op, view_of(dx), dw, view_of(dy));
 		gradient_done(b, NONE, PARAM_CLASS_TOKEN);
 	}
 	if (!trained_of(b, NONE, PARAM_PATCH_W))
@@ -93,7 +94,8 @@ static void patches_backward(struct builder *b, int32_t dx)
 int32_t embed_tokens(struct builder *b, struct view tokens)
 {
 	int32_t full = build_act(b, b->tokens, b->m->hidden);
-	build_with(b, embedding_op(b, OP_EMBED), tokens, weight_of(b, NONE, PARAM_TOKEN_EMBEDDING), view_of(full));
+	build_with(b, made_op(embedding_op(b, OP_EMBED)), tokens, weight_of(b, NONE, PARAM_TOKEN_EMBEDDING),
+		view_of(full));
 	return tp_reduce(b, full, "embedding");
 }
 
@@ -107,7 +109,7 @@ int32_t embedding_forward(struct builder *b)
 	                                         : embed_tokens(b, tokens_view(b));
 	if (has_positions(b)) {
 		struct view pos = weight_of(b, NONE, position_kind(b)), type = weight_of(b, NONE, PARAM_TYPE_EMBEDDING);
-		build_with(b, position_op(b, OP_POSITION), pos, type, view_of(x));
+		build_with(b, made_op(position_op(b, OP_POSITION)), pos, type, view_of(x));
 	}
 	if (b->m->adaptive_norm)
 		condition_forward(b);
@@ -135,7 +137,7 @@ void embed_tokens_grad(struct builder *b, struct view tokens, int32_t dx, bool b
 	struct view dw = build_table_gradient(b, PARAM_TOKEN_EMBEDDING, &begun);
 	struct op op = embedding_op(b, OP_EMBED_GRAD);
 	op.flags |= begun ? OP_ACCUMULATE : 0;
-	build_with(b, op, tokens, view_of(dy), dw);
+	build_with(b, &op, tokens, view_of(dy), dw);
 	if (done)
 		gradient_done(b, NONE, PARAM_TOKEN_EMBEDDING);
 }
@@ -155,7 +157,7 @@ void embedding_backward(struct builder *b, int32_t dx)
 		bool begun[2] = {false, false};
 		struct view pos = build_table_gradient(b, position_kind(b), &begun[0]),
 			    type = build_table_gradient(b, PARAM_TYPE_EMBEDDING, &begun[1]);
-		build_with(b, position_op(b, OP_POSITION_GRAD), view_of(dx), pos, type);
+		build_with(b, made_op(position_op(b, OP_POSITION_GRAD)), view_of(dx), pos, type);
 		gradient_done(b, NONE, position_kind(b));
 		gradient_done(b, NONE, PARAM_TYPE_EMBEDDING);
 	}

@@ -43,7 +43,7 @@ static void load(struct builder *b, int64_t micro, enum lane lane)
 	struct op op = build_new(b, OP_LOAD, "batch");
 	op.lane = (uint8_t)lane;
 	op.copy.bytes = (int64_t)b->r->input_stride_B;
-	build_with(b, op, view_at(b->r->input, (uint64_t)micro * b->r->input_stride_B), view_of(b->batch[micro]));
+	build_with(b, &op, view_at(b->r->input, (uint64_t)micro * b->r->input_stride_B), view_of(b->batch[micro]));
 	b->micro = here;
 }
 
@@ -53,7 +53,7 @@ static void add_pause(struct builder *b, int64_t of_step, const char *what)
 	op.lane = LANE_HOST;
 	op.pause.of_step = of_step;
 	build_after(b, LANE_HOST, build_last(b, LANE_COMPUTE));
-	build_op(b, op, NULL);
+	build_op(b, &op, NULL);
 	build_after(b, LANE_COMPUTE, build_last(b, LANE_HOST));
 }
 
@@ -65,7 +65,7 @@ static void copy(struct builder *b, struct view from)
 	op.lane = LANE_COPY;
 	op.flags |= b->c->data.pin_memory ? 0 : OP_PAGEABLE;
 	op.copy.bytes = (int64_t)bytes;
-	build_with(b, op, from, view_of(b->now->input));
+	build_with(b, &op, from, view_of(b->now->input));
 }
 
 void feed_micro_begin(struct builder *b)
@@ -99,5 +99,5 @@ void feed_end(struct builder *b)
 	for (int l = 0; l < LANE_COUNT; l++)
 		if (l != LANE_HOST && l != LANE_LOAD)
 			build_after(b, LANE_HOST, build_last(b, (enum lane)l));
-	build_op(b, op, NULL);
+	build_op(b, &op, NULL);
 }

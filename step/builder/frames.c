@@ -31,10 +31,11 @@ static int32_t forward(struct builder *b, int second, int32_t x)
 	const char *what = conv_op(b, OP_CONV, second).what;
 	int32_t made = build_act(b, rows, b->m->hidden), y = build_act(b, rows, b->m->hidden);
 	const struct view bias = weight_of(b, NONE, weight_kind(second) + 1);
-	build_with(b, conv_op(b, OP_CONV, second), view_of(x), weight_of(b, NONE, weight_kind(second)), view_of(made));
+	build_with(b, made_op(conv_op(b, OP_CONV, second)), view_of(x), weight_of(b, NONE, weight_kind(second)),
+		view_of(made));
 	if (bias.buffer >= 0)
-		build_with(b, build_matrix(b, OP_BIAS, what, rows, b->m->hidden), view_of(made), bias);
-	build_on(b, build_matrix(b, OP_ACT, what, rows, b->m->hidden), made, y);
+		build_with(b, made_op(build_matrix(b, OP_BIAS, what, rows, b->m->hidden)), view_of(made), bias);
+	build_on(b, made_op(build_matrix(b, OP_ACT, what, rows, b->m->hidden)), made, y);
 	b->now->frames.made[second] = made;
 	return y;
 }
@@ -48,17 +49,17 @@ static int32_t backward(struct builder *b, int second, int32_t x, int32_t dy)
 		  weight = conv_op(b, OP_CONV_WEIGHT, second);
 	int32_t dmade = build_act(b, rows, b->m->hidden),
 		dx = second ? build_act(b, 2 * b->tokens, b->m->hidden) : NONE;
-	build_on(b, act, b->now->frames.made[second], dy, dmade);
+	build_on(b, &act, b->now->frames.made[second], dy, dmade);
 	build_bias_grad(b, act.what, rows, b->m->hidden, dmade, weight_kind(second) + 1);
 	if (second)
-		build_with(b, conv_op(b, OP_CONV_DATA, second), view_of(dmade), weight_of(b, NONE, weight_kind(second)),
-			view_of(dx));
+		build_with(b, made_op(conv_op(b, OP_CONV_DATA, second)), view_of(dmade),
+			weight_of(b, NONE, weight_kind(second)), view_of(dx));
 	const struct view dw = gradient_of(b, NONE, weight_kind(second), &accumulate);
 	if (dw.buffer < 0)
 		return dx;
 	weight.out_dtype = (uint8_t)b->written_grad;
 	weight.flags |= accumulate ? OP_ACCUMULATE : 0;
-	build_with(b, weight, view_of(dmade), view_of(x), dw);
+	build_with(b, &weight, view_of(dmade), view_of(x), dw);
 	gradient_done(b, NONE, weight_kind(second));
 	return dx;
 }

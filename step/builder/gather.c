@@ -81,7 +81,7 @@ static void gather_part(struct builder *b, int32_t bucket, bool again, int64_t e
 		again ? "weights to recompute" : "weights", again ? NONE : bucket);
 	if (b->c->stack.copies_units)
 		op.collective.tensors = matrices * (b->c->stack.copies_slices ? 2 : 1);
-	build_with(b, op, in, view_of(buffer));
+	build_with(b, &op, in, view_of(buffer));
 }
 
 /* Gathers `again` elements, where that is above 0, and then all of the bucket. */

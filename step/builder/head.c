@@ -19,7 +19,7 @@ static void reduce_loss(struct builder *b, enum reduce_op reduce, int32_t buffer
 {
 	struct op op = build_collective(b, COLL_ALL_REDUCE, DIM_TP, LANE_MODEL_COMM, DT_FP32, elements, what, NONE);
 	op.reduce = (uint8_t)reduce;
-	build_on(b, op, buffer, buffer);
+	build_on(b, &op, buffer, buffer);
 }
 
 /* Vocabulary-parallel cross-entropy (Shoeybi et al. 2019, section 3): the tensor group reduces maxima, then sums, in
@@ -27,11 +27,11 @@ static void reduce_loss(struct builder *b, enum reduce_op reduce, int32_t buffer
 static void parallel_loss(struct builder *b, int32_t logits, struct view targets)
 {
 	int32_t max = build_fp32(b, b->tokens), sums = build_fp32(b, 2 * b->tokens);
-	build_on(b, loss_op(b, OP_LOSS_MAX), logits, max);
+	build_on(b, made_op(loss_op(b, OP_LOSS_MAX)), logits, max);
 	reduce_loss(b, RED_MAX, max, b->tokens, "logit maxima");
-	build_with(b, loss_op(b, OP_LOSS_SUM), view_of(logits), targets, view_of(max), view_of(sums));
+	build_with(b, made_op(loss_op(b, OP_LOSS_SUM)), view_of(logits), targets, view_of(max), view_of(sums));
 	reduce_loss(b, RED_SUM, sums, 2 * b->tokens, "logit sums");
-	build_with(b, loss_op(b, OP_LOSS_GRAD), view_of(logits), targets, view_of(max), view_of(sums),
+	build_with(b, made_op(loss_op(b, OP_LOSS_GRAD)), view_of(logits), targets, view_of(max), view_of(sums),
 		view_of(b->r->loss));
 }
 
@@ -49,7 +49,7 @@ static int32_t pick(struct builder *b, int32_t x, int64_t n, const char *what)
 	if (n == b->m->seq_len)
 		return x;
 	int32_t picked = build_act(b, b->c->train.micro_batch * n, b->m->hidden);
-	build_on(b, build_sequence_op(b, OP_PICK, what, n), x, picked);
+	build_on(b, made_op(build_sequence_op(b, OP_PICK, what, n)), x, picked);
 	build_span(b, n);
 	return picked;
 }
@@ -63,7 +63,7 @@ static int32_t pick_grad(struct builder *b, int32_t dy, int64_t n, const char *w
 	struct op op = build_sequence_op(b, OP_PICK_GRAD, what, n);
 	int32_t dx = into == NONE ? build_rows(b) : into;
 	op.flags |= into == NONE ? 0 : OP_ACCUMULATE;
-	build_on(b, op, dy, dx);
+	build_on(b, &op, dy, dx);
 	return dx;
 }
 
@@ -85,14 +85,14 @@ static int32_t dense_forward(struct builder *b, const struct linear *l, int act,
 {
 	int32_t y = build_rows(b);
 	*before = build_linear(b, l, x);
-	build_on(b, act_op(b, OP_ACT, l->what, act), *before, y);
+	build_on(b, made_op(act_op(b, OP_ACT, l->what, act)), *before, y);
 	return y;
 }
 
 static int32_t dense_backward(struct builder *b, const struct linear *l, int act, int32_t x, int32_t before, int32_t dy)
 {
 	int32_t dh = build_rows(b);
-	build_on(b, act_op(b, OP_ACT_GRAD, l->what, act), before, dy, dh);
+	build_on(b, made_op(act_op(b, OP_ACT_GRAD, l->what, act)), before, dy, dh);
 	int32_t dx = build_linear_grad(b, l, dh);
 	build_bias_grad(b, l->what, l->rows, l->out, dh, l->bias);
 	build_weight_grad(b, l, dh, x);
@@ -153,7 +153,7 @@ void vocabulary_forward(struct builder *b, struct head_acts *a, int32_t normed, 
 	a->logits = a->capped = build_linear(b, &head, a->in);
 	if (b->m->logit_softcap > 0) {
 		a->capped = build_act(b, b->tokens, b->vocab);
-		build_on(b, cap_op(b, OP_SOFTCAP), a->logits, a->capped);
+		build_on(b, made_op(cap_op(b, OP_SOFTCAP)), a->logits, a->capped);
 	}
 	const int64_t rows = logit_rows(b);
 	keep_chunk(b, a, rows);
@@ -164,7 +164,7 @@ void vocabulary_forward(struct builder *b, struct head_acts *a, int32_t normed, 
 	if (b->tensor > 1)
 		parallel_loss(b, a->capped, targets);
 	else
-		build_with(b, loss_op(b, OP_LOSS), view_of(a->capped), targets, view_of(b->r->loss));
+		build_with(b, made_op(loss_op(b, OP_LOSS)), view_of(a->capped), targets, view_of(b->r->loss));
 	build_release(b, &copies);
 	build_span(b, b->m->seq_len);
 }
@@ -175,7 +175,7 @@ int32_t vocabulary_backward(struct builder *b, struct head_acts *a)
 	build_span(b, n);
 	const struct linear head = linear_head(b), dense = linear_dense(b, "head transform", PARAM_HEAD_DENSE_W);
 	if (b->m->logit_softcap > 0)
-		build_on(b, cap_op(b, OP_SOFTCAP_GRAD), a->logits, a->capped);
+		build_on(b, made_op(cap_op(b, OP_SOFTCAP_GRAD)), a->logits, a->capped);
 	int32_t full = build_linear_grad(b, &head, a->capped), dx = tp_reduce(b, full, "head input grad");
 	build_bias_grad(b, "head", head.rows, head.out, a->capped, head.bias);
 	build_weight_grad(b, &head, a->capped, a->in);
@@ -204,7 +204,7 @@ static void classes_forward(struct builder *b, int32_t normed)
 	a->class_logits = build_linear(b, &head, a->pooled);
 	struct op op = build_matrix(b, OP_LOSS, "classes", head.rows, head.out);
 	op.loss.more = model_targets(b->m) - 1;
-	build_with(b, op, view_of(a->class_logits), feed_view(b, INPUT_PART_CLASSES), view_of(b->r->loss));
+	build_with(b, &op, view_of(a->class_logits), feed_view(b, INPUT_PART_CLASSES), view_of(b->r->loss));
 	build_span(b, b->m->seq_len);
 }
 
@@ -237,8 +237,8 @@ static void output_forward(struct builder *b, int32_t normed)
 	const struct linear l = linear_output(b);
 	a->in = normed;
 	a->predicted = build_linear(b, &l, normed);
-	build_with(b, build_matrix(b, OP_SQUARE_LOSS, "loss", l.rows, l.out), view_of(a->predicted), targets_view(b),
-		view_of(b->r->loss));
+	build_with(b, made_op(build_matrix(b, OP_SQUARE_LOSS, "loss", l.rows, l.out)), view_of(a->predicted),
+		targets_view(b), view_of(b->r->loss));
 }
 
 static int32_t output_backward(struct builder *b)

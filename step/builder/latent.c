@@ -60,7 +60,7 @@ static void rotate(struct builder *b, int32_t qkv, uint32_t flags)
 	op.attn.kv_heads = 0;
 	op.attn.rotated = b->m->rope_head_dim;
 	if (b->m->rope_head_dim > 0 && b->m->position == POS_ROPE)
-		build_on(b, op, qkv);
+		build_on(b, &op, qkv);
 }
 
 /* The K and V columns of qkv: behind all of Q. */
@@ -96,11 +96,11 @@ static void make_keys(struct builder *b, int32_t latent, int32_t values, int32_t
 	int32_t rows = shared > 0 ? latent : NONE;
 	if (shared > 0 && b->sequence_parallel) {
 		int32_t packed = build_act(b, b->rows, shared);
-		build_on(b, shared_op(b, OP_KV_PACK), latent, packed);
+		build_on(b, made_op(shared_op(b, OP_KV_PACK)), latent, packed);
 		rows = tp_gather_cols(b, packed, shared, "shared keys");
 		width = shared;
 	}
-	build_with(b, keys_op(b, OP_LATENT_KEYS, width), view_of(values), view_of(rows), keys_of(b, qkv));
+	build_with(b, made_op(keys_op(b, OP_LATENT_KEYS, width)), view_of(values), view_of(rows), keys_of(b, qkv));
 }
 
 /* Returns Q, K and V of what the paths' up products read, given the keys' latent before its norm. */
@@ -143,7 +143,7 @@ static int32_t path_backward(struct builder *b, const struct path *p, int32_t dy
 	build_weight_grad(b, &p->up, dy, full_x);
 	int32_t ddown = build_latent_norm_grad(b, "latent norm", dlatent, latent, p->up.in, p->width, stats, p->norm);
 	if (shared != NONE)
-		build_on(b, shared_op(b, OP_KV_UNPACK),
+		build_on(b, made_op(shared_op(b, OP_KV_UNPACK)),
 			tp_reduce_cols(b, shared, b->m->rope_head_dim, "shared keys grad"), ddown);
 	int32_t dx = build_linear_grad(b, &p->down, ddown);
 	build_weight_grad(b, &p->down, ddown, x);
@@ -156,7 +156,7 @@ int32_t latent_backward(struct builder *b, struct acts *a, int32_t dqkv)
 	const struct path q = q_path(b), kv = kv_path(b);
 	int32_t dvalues = build_act(b, b->tokens, value_cols(b));
 	int32_t dshared = b->m->rope_head_dim > 0 ? build_act(b, b->tokens, b->m->rope_head_dim) : NONE;
-	build_with(b, keys_op(b, OP_LATENT_KEYS_GRAD, b->m->rope_head_dim), keys_of(b, dqkv), view_of(dvalues),
+	build_with(b, made_op(keys_op(b, OP_LATENT_KEYS_GRAD, b->m->rope_head_dim)), keys_of(b, dqkv), view_of(dvalues),
 		view_of(dshared));
 	rotate(b, dqkv, OP_INVERSE);
 	int32_t dx = path_backward(b, &kv, dvalues, dshared, a->n1, l->kv, l->kv_normed, l->kv_stats), dq;
@@ -164,6 +164,6 @@ int32_t latent_backward(struct builder *b, struct acts *a, int32_t dqkv)
 		dq = path_backward(b, &q, dqkv, NONE, a->n1, l->q, l->q_normed, l->q_stats);
 	else
 		dq = columns_backward(b, &q.up, dqkv, a->n1, "attention input", "attention input grad");
-	build_on(b, build_matrix(b, OP_ADD, "latent grad", b->rows, b->m->hidden), dx, dq, NONE, dx);
+	build_on(b, made_op(build_matrix(b, OP_ADD, "latent grad", b->rows, b->m->hidden)), dx, dq, NONE, dx);
 	return dx;
 }

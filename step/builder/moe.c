@@ -164,7 +164,7 @@ static int32_t exchange(struct builder *b, int32_t buffer, struct cargo c, enum 
 	if (b->c->parallel.expert_dispatch == DISPATCH_DEEPEP)
 		op.collective.rows = once(b) / width_of(b);
 	int32_t out = build_buffer(b, COMP_ACTIVATIONS, c.dt, n, false);
-	build_on(b, op, buffer, out);
+	build_on(b, &op, buffer, out);
 	return place < SAVED_COUNT ? save_buffer(b, place, out) : out;
 }
 
@@ -175,7 +175,7 @@ static int32_t exchange_cut(struct builder *b, enum collective coll, int32_t buf
 		return buffer;
 	const int64_t part = sent_elements(b, c), n = b->c->parallel.expert_tensor * part;
 	int32_t out = build_buffer(b, COMP_ACTIVATIONS, c.dt, coll == COLL_REDUCE_SCATTER ? part : n, false);
-	build_on(b, build_collective(b, coll, DIM_ETP, LANE_MODEL_COMM, c.dt, n, c.what, NONE), buffer, out);
+	build_on(b, made_op(build_collective(b, coll, DIM_ETP, LANE_MODEL_COMM, c.dt, n, c.what, NONE)), buffer, out);
 	return out;
 }
 
@@ -239,7 +239,7 @@ static int32_t gates_to_experts(struct builder *b, const struct moe_acts *a)
 	op.dispatch.cols = op.dispatch.choices = 1;
 	op.dispatch.slots = slots_of(b);
 	int32_t sent = build_fp32(b, slots_of(b));
-	build_on(b, op, a->gates, a->taken, sent);
+	build_on(b, &op, a->gates, a->taken, sent);
 	const int32_t received = exchange_cut(b, COLL_ALL_GATHER, exchange(b, sent, c, SAVED_COUNT), c);
 	return swap(b, received, c, senders(b), local_experts(b));
 }
@@ -267,7 +267,7 @@ void build_router_bias(struct builder *b)
 		build_all_reduce(b, b->p->mesh.params, LANE_COMM, DT_FP32, n, view_of(loads), "router bias", NONE);
 	struct op op = build_matrix(b, OP_ADD, "router bias", 1, n);
 	op.dtype = op.out_dtype = DT_FP32;
-	build_on(b, op, bias, loads, NONE, bias);
+	build_on(b, &op, bias, loads, NONE, bias);
 }
 
 /* ---- forward ---- */
@@ -302,7 +302,7 @@ static void route(struct builder *b, struct moe_acts *a, int32_t normed)
 	a->gates = build_fp32(b, choices);
 	a->slots = ids(b, choices);
 	a->taken = ids(b, slots_of(b));
-	build_on(b, routing_op(b, OP_ROUTE), a->logits, a->gates, a->slots, a->taken);
+	build_on(b, made_op(routing_op(b, OP_ROUTE)), a->logits, a->gates, a->slots, a->taken);
 }
 
 static void activate_experts(struct builder *b, struct acts *a, bool again)
@@ -342,7 +342,7 @@ static void experts_forward(struct builder *b, struct acts *a, int32_t rows)
 {
 	const struct linear fc1 = expert_fc1(b), fc2 = expert_fc2(b);
 	int32_t sent = build_act(b, slots_of(b), width_of(b));
-	build_on(b, slots_op(b, OP_DISPATCH, "dispatch"), rows, a->moe.taken, sent);
+	build_on(b, made_op(slots_op(b, OP_DISPATCH, "dispatch")), rows, a->moe.taken, sent);
 	a->moe.weights = weighs_early(b) ? gates_to_experts(b, &a->moe) : NONE;
 	a->moe.in = to_experts(b, sent, "dispatch", SAVED_DISPATCH);
 	a->mlp.h = build_linear(b, &fc1, a->moe.in);
@@ -357,7 +357,7 @@ static void combine(struct builder *b, const struct moe_acts *a, const char *wha
 {
 	struct op op = slots_op(b, OP_COMBINE, what);
 	op.flags |= adds ? OP_ACCUMULATE : 0;
-	build_on(b, op, slots, a->slots, gates, out);
+	build_on(b, &op, slots, a->slots, gates, out);
 }
 
 /* Adds the experts' results to `out`, or puts them there. Without one, as where a block that runs again ends early, it
@@ -380,7 +380,7 @@ static void combine_results(struct builder *b, struct moe_acts *a, int32_t out, 
 		return;
 	}
 	const int32_t wide = build_linear(b, &up, a->summed);
-	build_on(b, build_matrix(b, OP_ADD, "latent up", b->rows, b->m->hidden), out, wide, NONE, out);
+	build_on(b, made_op(build_matrix(b, OP_ADD, "latent up", b->rows, b->m->hidden)), out, wide, NONE, out);
 }
 
 /* Returns the shared experts' result; NONE when recomputing. */
@@ -397,8 +397,8 @@ static int32_t shared_forward(struct builder *b, struct moe_acts *m, int32_t nor
 	m->shared_out = out;
 	m->shared_gate = build_linear(b, &gate, normed);
 	int32_t gated = build_rows(b);
-	build_on(b, build_gate_op(b, OP_SIGMOID_GATE, "shared gate", b->rows, b->m->hidden, 1), out, m->shared_gate,
-		gated);
+	build_on(b, made_op(build_gate_op(b, OP_SIGMOID_GATE, "shared gate", b->rows, b->m->hidden, 1)), out,
+		m->shared_gate, gated);
 	return gated;
 }
 
@@ -447,7 +447,7 @@ static int32_t router_backward(struct builder *b, const struct acts *a, int32_t 
 	const struct linear router = router_of(b);
 	const struct moe_acts *m = &a->moe;
 	int32_t dlogits = build_act(b, router.rows, router.out);
-	build_on(b, routing_op(b, OP_ROUTE_GRAD), m->logits, m->gates, m->slots, dgates, dlogits);
+	build_on(b, made_op(routing_op(b, OP_ROUTE_GRAD)), m->logits, m->gates, m->slots, dgates, dlogits);
 	int32_t dn = build_linear_grad(b, &router, dlogits);
 	build_weight_grad(b, &router, dlogits, a->n2);
 	return dn;
@@ -458,11 +458,11 @@ static int32_t shared_gate_backward(struct builder *b, const struct acts *a, int
 {
 	const struct linear gate = shared_gate_of(b);
 	int32_t dmlp = build_rows(b), dgate = build_act(b, b->rows, 1);
-	build_on(b, build_gate_op(b, OP_SIGMOID_GATE_GRAD, "shared gate", b->rows, b->m->hidden, 1), dout,
+	build_on(b, made_op(build_gate_op(b, OP_SIGMOID_GATE_GRAD, "shared gate", b->rows, b->m->hidden, 1)), dout,
 		a->moe.shared_out, a->moe.shared_gate, dmlp, dgate);
 	int32_t by_gate = build_linear_grad(b, &gate, dgate);
 	build_weight_grad(b, &gate, dgate, a->n2);
-	build_on(b, build_matrix(b, OP_ADD, "shared gate grad", b->rows, b->m->hidden), dn, by_gate, NONE, dn);
+	build_on(b, made_op(build_matrix(b, OP_ADD, "shared gate grad", b->rows, b->m->hidden)), dn, by_gate, NONE, dn);
 	return dmlp;
 }
 
@@ -476,11 +476,11 @@ static int32_t combine_backward(struct builder *b, const struct moe_acts *m, int
 		build_weight_grad(b, &up, dout, m->summed);
 	}
 	if (weighs_early(b)) {
-		build_on(b, slots_op(b, OP_DISPATCH, "combine grad"), dsum, m->taken, dy);
+		build_on(b, made_op(slots_op(b, OP_DISPATCH, "combine grad")), dsum, m->taken, dy);
 		return dy;
 	}
 	*dgates = build_fp32(b, slots_of(b));
-	build_on(b, slots_op(b, OP_COMBINE_GRAD, "combine"), m->out, dsum, m->taken, m->gates, dy, *dgates);
+	build_on(b, made_op(slots_op(b, OP_COMBINE_GRAD, "combine")), m->out, dsum, m->taken, m->gates, dy, *dgates);
 	return dy;
 }
 
@@ -496,7 +496,8 @@ static void dispatch_backward(struct builder *b, const struct acts *a, int32_t d
 	combine(b, &a->moe, "dispatch", dslots, NONE, dlatent, false);
 	const int32_t by_latent = build_linear_grad(b, &down, dlatent);
 	build_weight_grad(b, &down, dlatent, a->n2);
-	build_on(b, build_matrix(b, OP_ADD, "latent down grad", b->rows, b->m->hidden), dn, by_latent, NONE, dn);
+	build_on(b, made_op(build_matrix(b, OP_ADD, "latent down grad", b->rows, b->m->hidden)), dn, by_latent, NONE,
+		dn);
 }
 
 /* The router waits for the experts where its gates' gradients come from there. */
@@ -516,6 +517,6 @@ int32_t moe_backward(struct builder *b, struct acts *a, int32_t dout)
 	const struct mlp_layers shared = shared_mlp(b);
 	int32_t dmlp = b->m->shared_expert_gate ? shared_gate_backward(b, a, dout, dn) : dout;
 	int32_t dshared = mlp_backward(b, &shared, &m->shared, a->n2, dmlp);
-	build_on(b, build_matrix(b, OP_ADD, "shared grad", b->rows, b->m->hidden), dn, dshared, NONE, dn);
+	build_on(b, made_op(build_matrix(b, OP_ADD, "shared grad", b->rows, b->m->hidden)), dn, dshared, NONE, dn);
 	return dn;
 }

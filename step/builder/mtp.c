@@ -35,7 +35,7 @@ static int32_t joined(struct builder *b, struct mtp_acts *a, int32_t x)
 	int32_t hidden = build_linear(b, &of_hidden, a->hidden_normed),
 		token = build_linear(b, &of_token, a->tokens_normed);
 	int32_t sum = build_rows(b);
-	build_on(b, add_op(b, "mtp"), hidden, token, NONE, sum);
+	build_on(b, made_op(add_op(b, "mtp")), hidden, token, NONE, sum);
 	return sum;
 }
 
@@ -75,7 +75,7 @@ static int32_t block_i_backward(struct builder *b, int64_t i, int32_t later)
 	b->layer = (int32_t)(b->m->layers + i);
 	dx = build_norm_grad(b, "final norm", dx, a->head.x, a->head.stats, PARAM_MTP_FINAL_NORM_W, NONE);
 	if (later != NONE)
-		build_on(b, add_op(b, "residual grad"), dx, later, NONE, dx);
+		build_on(b, made_op(add_op(b, "residual grad")), dx, later, NONE, dx);
 	block_backward(b, acts, &dx);
 	int32_t dtokens = half_backward(b, &of_token, dx, a->tokens_normed, a->tokens, a->tokens_stats,
 		PARAM_MTP_TOKEN_NORM_W);

@@ -46,7 +46,7 @@ static struct op product(const struct builder *b, uint32_t flags, int64_t groups
 
 static void multiply(struct builder *b, struct op op, struct view x, struct view y, struct view z)
 {
-	build_op(b, op,
+	build_op(b, &op,
 		op.kind == OP_GROUPED_GEMM ? (const struct view[]){x, y, z}
 					   : (const struct view[]){x, y, view_of(NONE), z});
 }
@@ -70,11 +70,11 @@ static struct view orthogonalize(struct builder *b, struct op_muon d, struct vie
 	for (int round = 0; round < ROUNDS && !b->st; round++) {
 		multiply(b, product(b, wide ? OP_TRANS_B : OP_TRANS_A, d.groups, side, side, inner), x, x, g);
 		multiply(b, product(b, 0, d.groups, side, side, side), g, g, h);
-		build_with(b, muon_op(b, OP_MUON_MIX, "gram", square), g, h);
+		build_with(b, made_op(muon_op(b, OP_MUON_MIX, "gram", square)), g, h);
 		multiply(b, product(b, 0, d.groups, d.rows, d.cols, side), wide ? h : x, wide ? x : h, y);
 		struct op mix = muon_op(b, OP_MUON_MIX, "orthogonalize", d);
 		mix.flags |= OP_ACCUMULATE;
-		build_with(b, mix, x, y);
+		build_with(b, &mix, x, y);
 		const struct view other = x;
 		x = y;
 		y = other;
@@ -131,7 +131,7 @@ static void step(struct builder *b, int32_t bucket, struct op_muon d, struct vie
 	op.out_dtype = (uint8_t)b->act;
 	op.flags |= b->buckets[bucket].master != NONE ? OP_MASTER : 0;
 	op.bucket = bucket;
-	build_with(b, op, w, x, master);
+	build_with(b, &op, w, x, master);
 }
 
 /* ---- whole buckets ---- */
@@ -145,7 +145,7 @@ static void step_whole(struct builder *b, const struct role_param *rp)
 	int64_t at = (int64_t)rp->offset;
 	for (int i = 0; i < n && !b->st; i++) {
 		struct view x = view_of(build_act(b, all[i].groups * all[i].rows, all[i].cols));
-		build_with(b, direction_op(b, rp->bucket, all[i]), moved(k->grad_shard, at, b->grad),
+		build_with(b, made_op(direction_op(b, rp->bucket, all[i])), moved(k->grad_shard, at, b->grad),
 			moved(view_of(s->moment1), at, DT_FP32), x);
 		x = orthogonalize(b, all[i], x);
 		step(b, rp->bucket, all[i], moved(k->shard, at, b->weight), x,
@@ -189,7 +189,9 @@ static int64_t exchanged(const struct bucket *k)
 static void exchange(struct builder *b, int32_t i, struct view from, struct view to)
 {
 	const struct bucket *k = &b->r->buckets.at[i];
-	build_with(b, build_collective(b, COLL_ALLTOALL, k->along, LANE_COMM, b->act, exchanged(k), "matrices", NONE),
+	build_with(b,
+		made_op(build_collective(b, COLL_ALLTOALL, k->along, LANE_COMM, b->act, exchanged(k), "matrices",
+			NONE)),
 		from, to);
 }
 
@@ -227,8 +229,8 @@ static void directions_out(struct builder *b, struct view whole)
 		if (!is_dealt(k))
 			continue;
 		const struct view x = view_of(build_act(b, 1, exchanged(k)));
-		build_with(b, direction_op(b, (int32_t)i, (struct op_muon){1, 1, matrix_elements(k)}), k->grad_shard,
-			view_of(b->buckets[i].moment1), x);
+		build_with(b, made_op(direction_op(b, (int32_t)i, (struct op_muon){1, 1, matrix_elements(k)})),
+			k->grad_shard, view_of(b->buckets[i].moment1), x);
 		exchange(b, (int32_t)i, x, moved(whole, at, b->act));
 		at += exchanged(k);
 	}

@@ -30,7 +30,7 @@ static void copy(struct builder *b, struct view from, struct view to, uint64_t b
 	op.flags = out ? OP_INVERSE : 0;
 	op.bucket = bucket;
 	op.copy.bytes = (int64_t)bytes;
-	build_with(b, op, from, to);
+	build_with(b, &op, from, to);
 }
 
 /* ---- activations ---- */

@@ -54,7 +54,7 @@ void build_schedule(struct builder *b)
 	b->slots = schedule_in_flight(&b->actions, b->chunks, b->defers_weights);
 	if (b->stages > 1) /* for an early message */
 		b->slots++;
-	b->acts = calloc((size_t)(b->slots * model_blocks(b->m)), sizeof *b->acts);
+	b->acts = malloc((size_t)(b->slots * model_blocks(b->m)) * sizeof *b->acts); /* filled by forward passes */
 	b->flights = calloc((size_t)(b->slots * b->chunks), sizeof *b->flights);
 	b->arrivals = calloc((size_t)(ACTION_WEIGHTS * b->chunks * b->c->micro_batches), sizeof *b->arrivals);
 	if (!b->acts || !b->flights || !b->arrivals)
@@ -143,7 +143,7 @@ static void message(struct builder *b, enum collective coll, const struct crossi
 	op.message.peer = x->peer->stage;
 	op.message.own = b->stage;
 	struct view none = view_of(NONE);
-	build_op(b, op, coll == COLL_SEND ? (const struct view[]){v, none} : (const struct view[]){none, v});
+	build_op(b, &op, coll == COLL_SEND ? (const struct view[]){v, none} : (const struct view[]){none, v});
 }
 
 static void at(struct builder *b, const struct action *a)
@@ -281,7 +281,8 @@ static int32_t ends_backward(struct builder *b)
 	const int32_t further = mtp_backward(b), dx = head_backward(b);
 	b->head_begun = false;
 	if (further != NONE)
-		build_on(b, build_matrix(b, OP_ADD, "residual grad", b->rows, b->m->hidden), dx, further, NONE, dx);
+		build_on(b, made_op(build_matrix(b, OP_ADD, "residual grad", b->rows, b->m->hidden)), dx, further, NONE,
+			dx);
 	return dx;
 }
 

@@ -95,7 +95,7 @@ static void product(struct builder *b, const struct linear *l, uint32_t flags, i
 	op.modules = is_first_factor(l->w) && !b->c->train.fused ? (uint8_t)modules_of(b, l->w) : 0;
 	op.frozen8 = frozen_in_8_bits(b, l->w);
 	op.dtensors = build_dtensors(b, grouped ? 0 : linear_dtensors(b, l->w, flags));
-	build_op(b, op, grouped ? (const struct view[]){A, B, C} : (const struct view[]){A, B, bias, C});
+	build_op(b, &op, grouped ? (const struct view[]){A, B, C} : (const struct view[]){A, B, bias, C});
 }
 
 static int64_t all_rows(const struct linear *l) { return l->experts > 0 ? l->experts * l->rows : l->rows; }
@@ -137,7 +137,7 @@ static void lora_forward(struct builder *b, const struct linear *l, int32_t x, s
 		struct op add = build_matrix(b, OP_ADD, "lora add", all_rows(&up), up.out);
 		add.adapter = ADAPTER_SUM;
 		add.flags |= wide(b);
-		build_with(b, add, y, sum, view_of(NONE), y);
+		build_with(b, &add, y, sum, view_of(NONE), y);
 	}
 	b->acts_now->lora_in[place] = u;
 }
@@ -175,7 +175,7 @@ static void linear_at(struct builder *b, const struct linear *l, int32_t x, stru
 		return;
 	product(b, l, OP_TRANS_B, l->rows, cols, l->in, b->act, view_of(x), w, epilogue ? bias : view_of(NONE), y);
 	if (!epilogue && bias.buffer >= 0)
-		build_with(b, build_matrix(b, OP_BIAS, l->what, l->rows, cols), y, bias);
+		build_with(b, made_op(build_matrix(b, OP_BIAS, l->what, l->rows, cols)), y, bias);
 	lora_forward(b, l, x, y);
 }
 
@@ -237,7 +237,7 @@ void build_bias_grad(struct builder *b, const char *what, int64_t rows, int64_t 
 	struct op op = build_matrix(b, OP_BIAS_GRAD, what, rows, cols);
 	op.out_dtype = (uint8_t)b->written_grad;
 	op.flags |= accumulate ? OP_ACCUMULATE : 0;
-	build_with(b, op, view_of(dy), db);
+	build_with(b, &op, view_of(dy), db);
 	gradient_done(b, b->layer, bias);
 }
 
@@ -257,7 +257,7 @@ static int32_t norm_cols(struct builder *b, const char *what, int32_t x, int64_t
 	struct op op = build_norm_op(b, OP_NORM, what, cols);
 	op.matrix.width = width == cols ? 0 : width;
 	*stats = build_fp32(b, 2 * b->rows);
-	build_with(b, op, view_of(x), weight_of(b, b->layer, w), weight_of(b, b->layer, bias), view_of(normed),
+	build_with(b, &op, view_of(x), weight_of(b, b->layer, w), weight_of(b, b->layer, bias), view_of(normed),
 		view_of(*stats));
 	return normed;
 }
@@ -282,7 +282,7 @@ static int32_t norm_grad_cols(struct builder *b, const char *what, int32_t dy, i
 	struct view dw = gradient_or_scratch(b, w, &accumulate), db = gradient_of(b, b->layer, bias, &unused);
 	op.out_dtype = (uint8_t)b->written_grad;
 	op.flags |= (uint32_t)((accumulate ? OP_ACCUMULATE : 0) | (into == NONE ? 0 : OP_DX_ACCUMULATE));
-	build_with(b, op, view_of(dy), view_of(x), weight_of(b, b->layer, w), view_of(stats), view_of(dx), dw, db);
+	build_with(b, &op, view_of(dy), view_of(x), weight_of(b, b->layer, w), view_of(stats), view_of(dx), dw, db);
 	gradient_done(b, b->layer, w);
 	gradient_done(b, b->layer, bias);
 	return dx;
@@ -352,7 +352,8 @@ int32_t tp_gather(struct builder *b, int32_t rows, const char *what)
 		full = build_buffer(b, COMP_ACTIVATIONS, DT_FP8, all, false);
 	build_cast(b, view_of(rows), b->act, view_of(part), DT_FP8, mine, "narrow copy");
 	after_compute(b);
-	build_on(b, build_collective(b, COLL_ALL_GATHER, DIM_TP, LANE_MODEL_COMM, DT_FP8, all, what, NONE), part, full);
+	build_on(b, made_op(build_collective(b, COLL_ALL_GATHER, DIM_TP, LANE_MODEL_COMM, DT_FP8, all, what, NONE)),
+		part, full);
 	narrow_is_own(b, view_of(full));
 	return full;
 }

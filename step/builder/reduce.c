@@ -152,7 +152,7 @@ static void finish_bucket(struct builder *b, int32_t i)
 		struct op op = build_matrix(b, OP_ADD, "gradient shard", 1, part);
 		op.dtype = op.out_dtype = (uint8_t)b->grad;
 		op.bucket = i;
-		build_with(b, op, sum, reduced, view_of(NONE), sum);
+		build_with(b, &op, sum, reduced, view_of(NONE), sum);
 		reduced = sum;
 	}
 	offload_gradient(b, i, leaves ? reduced : k->grad_shard);
@@ -201,7 +201,7 @@ static void reduce_bucket(struct builder *b, int32_t i)
 		struct op op = build_collective(b, k->shards > 1 ? COLL_REDUCE_SCATTER : COLL_ALL_REDUCE, k->along,
 			LANE_COMM, b->reduce, full, "grads", i);
 		op.collective.tensors = b->gathers && b->c->stack.copies_slices ? k->products : 0;
-		build_with(b, op, in, out);
+		build_with(b, &op, in, out);
 	}
 	if (replicas) /* hsdp: each replica of the part has seen other sequences (PyTorch, fully_shard on a mesh of two
 	                 dimensions) */
@@ -291,7 +291,7 @@ void build_ends_reduction(struct builder *b)
 		struct op op = build_collective(b, COLL_ALL_REDUCE, DIM_PP, LANE_COMM, b->grad, bucket_part(k),
 			"tied table grads", rp->bucket);
 		op.flags |= OP_ENDS;
-		build_with(b, op, k->grad_shard, k->grad_shard);
+		build_with(b, &op, k->grad_shard, k->grad_shard);
 	}
 }
 
@@ -310,7 +310,7 @@ static void gather_updated(struct builder *b, int32_t i)
 	struct op op = build_collective(b, COLL_ALL_GATHER, k->along, LANE_COMM, narrow ? DT_FP8 : b->weight,
 		narrow ? bucket_wire_B(k) : (int64_t)k->padded, "weights", i);
 	op.collective.tensors = b->c->stack.copies_gathered ? build_tensors_in(b, i) : 0;
-	build_with(b, op, k->shard, k->weights);
+	build_with(b, &op, k->shard, k->weights);
 }
 
 /* Gathers in reverse, because buckets hold the parameters from the last to the first. */
@@ -379,7 +379,7 @@ void update_from(struct builder *b, int32_t i, enum optimizer o, int64_t from)
 		g.offset_B += (uint64_t)((double)from * dtype_bytes(b->grad));
 		m.offset_B = master.offset_B = (uint64_t)from * sizeof(float);
 	}
-	build_with(b, op, w, g, m, view_of(s->moment2), master);
+	build_with(b, &op, w, g, m, view_of(s->moment2), master);
 	offload_updated(b, i);
 	gather_bucket(b, i);
 }
@@ -401,7 +401,7 @@ static struct view lamb_direction(struct builder *b, int32_t i)
 	const struct bucket_state *s = &b->buckets[i];
 	const struct op op = lamb_op(b, OP_LAMB_DIRECTION, i);
 	const struct view norms = view_of(build_fp32(b, 2 * op.tensors.tensors));
-	build_with(b, op, k->shard, k->grad_shard, view_of(s->moment1), view_of(s->moment2), view_of(s->master),
+	build_with(b, &op, k->shard, k->grad_shard, view_of(s->moment1), view_of(s->moment2), view_of(s->master),
 		view_of(s->bounds), norms);
 	return norms;
 }
@@ -420,7 +420,7 @@ static void sum_norms(struct builder *b, int32_t i, struct view norms)
 static void lamb_step(struct builder *b, int32_t i, struct view norms)
 {
 	const struct bucket *k = &b->r->buckets.at[i];
-	build_with(b, lamb_op(b, OP_LAMB_STEP, i), k->shard, k->grad_shard, view_of(b->buckets[i].master),
+	build_with(b, made_op(lamb_op(b, OP_LAMB_STEP, i)), k->shard, k->grad_shard, view_of(b->buckets[i].master),
 		view_of(b->buckets[i].bounds), norms);
 	gather_bucket(b, i);
 }
@@ -469,7 +469,7 @@ static void exchange_scales(struct builder *b)
 	build_fill(b, largest, DT_FP32, n, "largest values");
 	struct op op = build_collective(b, COLL_ALL_REDUCE, b->p->mesh.params, LANE_COMM, DT_FP32, n, "scales", NONE);
 	op.reduce = RED_MAX;
-	build_with(b, op, largest, largest);
+	build_with(b, &op, largest, largest);
 }
 
 static void update_all(struct builder *b)

@@ -36,8 +36,8 @@ int32_t short_conv_forward(struct builder *b, struct acts *a, int32_t normed)
 	struct short_acts *s = &a->short_conv;
 	s->in = build_linear(b, &in, tp_gather(b, normed, "conv input"));
 	s->out = build_act(b, b->tokens, out.in);
-	build_with(b, short_conv_op(b, OP_SHORT_CONV), view_of(s->in), weight_of(b, b->layer, PARAM_SHORT_CONV_W),
-		view_of(s->out));
+	build_with(b, made_op(short_conv_op(b, OP_SHORT_CONV)), view_of(s->in),
+		weight_of(b, b->layer, PARAM_SHORT_CONV_W), view_of(s->out));
 	return build_ends_early(b) ? NONE : tp_reduce(b, build_linear(b, &out, s->out), "conv out");
 }
 
@@ -52,7 +52,8 @@ int32_t short_conv_backward(struct builder *b, struct acts *a, int32_t dout)
 	struct view dw = gradient_or_scratch(b, PARAM_SHORT_CONV_W, &accumulate);
 	op.out_dtype = (uint8_t)b->written_grad;
 	op.flags |= accumulate ? OP_ACCUMULATE : 0;
-	build_with(b, op, view_of(s->in), weight_of(b, b->layer, PARAM_SHORT_CONV_W), view_of(dconv), view_of(din), dw);
+	build_with(b, &op, view_of(s->in), weight_of(b, b->layer, PARAM_SHORT_CONV_W), view_of(dconv), view_of(din),
+		dw);
 	gradient_done(b, b->layer, PARAM_SHORT_CONV_W);
 	return columns_backward(b, &in, din, a->n1, "conv input", "conv input grad");
 }

@@ -95,7 +95,7 @@ static int32_t states_of(struct builder *b)
 static int32_t convolve(struct builder *b, const struct ssm_acts *s)
 {
 	int32_t xbc = build_act(b, b->tokens, conv_cols(b));
-	build_with(b, ssm_op(b, OP_SSM_CONV, "conv"), view_of(s->in), weight_of(b, b->layer, PARAM_SSM_CONV_W),
+	build_with(b, made_op(ssm_op(b, OP_SSM_CONV, "conv")), view_of(s->in), weight_of(b, b->layer, PARAM_SSM_CONV_W),
 		weight_of(b, b->layer, PARAM_SSM_CONV_B), view_of(xbc));
 	return xbc;
 }
@@ -141,7 +141,7 @@ static void low_rank_backward(struct builder *b, const struct low_rank *l, int32
 	build_weight_grad(b, &l->up, dy, whole);
 	int32_t more = build_linear_grad(b, &l->down, dlow);
 	build_weight_grad(b, &l->down, dlow, normed);
-	build_on(b, build_matrix(b, OP_ADD, l->up.what, b->rows, b->m->hidden), dx, more, NONE, dx);
+	build_on(b, made_op(build_matrix(b, OP_ADD, l->up.what, b->rows, b->m->hidden)), dx, more, NONE, dx);
 }
 
 /* ---- the layer ---- */
@@ -156,10 +156,10 @@ static void scan_forward(struct builder *b, const struct ssm_acts *s, int32_t xb
 	const struct view heads = weight_of(b, b->layer, k->heads);
 	int32_t states = states_of(b);
 	if (is_kda(b))
-		build_with(b, scan, view_of(xbc), view_of(s->in), view_of(s->decay), heads, view_of(states),
+		build_with(b, &scan, view_of(xbc), view_of(s->in), view_of(s->decay), heads, view_of(states),
 			view_of(s->y));
 	else
-		build_with(b, scan, view_of(xbc), view_of(s->in), heads, view_of(states), view_of(s->y));
+		build_with(b, &scan, view_of(xbc), view_of(s->in), heads, view_of(states), view_of(s->y));
 }
 
 int32_t ssm_forward(struct builder *b, struct acts *a, int32_t normed)
@@ -187,7 +187,7 @@ int32_t ssm_forward(struct builder *b, struct acts *a, int32_t normed)
 	                          : NONE;
 	s->gated = build_act(b, b->tokens, channels(b));
 	s->sigma = build_fp32(b, b->tokens * (is_delta(b) ? scan.ssm.heads : scan.ssm.groups));
-	build_with(b, ssm_op(b, k->gate, "gated norm"), view_of(s->y), view_of(gates_of(b, s)),
+	build_with(b, made_op(ssm_op(b, k->gate, "gated norm")), view_of(s->y), view_of(gates_of(b, s)),
 		weight_of(b, b->layer, PARAM_SSM_NORM_W), view_of(s->gated), view_of(s->sigma));
 	return build_ends_early(b) ? NONE : tp_reduce(b, build_linear(b, &out, s->gated), "ssm out");
 }
@@ -206,7 +206,7 @@ static void gate_backward(struct builder *b, const struct ssm_acts *s, int32_t d
 	struct op op = ssm_op(b, kinds_of(b)->gate_grad, "gated norm");
 	struct view dw = gradient_or_scratch(b, PARAM_SSM_NORM_W, &accumulate);
 	writes_weights(b, &op, accumulate);
-	build_with(b, op, view_of(dgated), view_of(s->y), view_of(gates_of(b, s)),
+	build_with(b, &op, view_of(dgated), view_of(s->y), view_of(gates_of(b, s)),
 		weight_of(b, b->layer, PARAM_SSM_NORM_W), view_of(s->sigma), view_of(dy), view_of(dz), dw);
 	gradient_done(b, b->layer, PARAM_SSM_NORM_W);
 }
@@ -231,10 +231,10 @@ static void scan_backward(struct builder *b, struct ssm_acts *s, int32_t dy, int
 	writes_weights(b, &op, accumulate);
 	const struct view w = weight_of(b, b->layer, heads), states = view_of(states_of(b));
 	if (is_kda(b))
-		build_with(b, op, view_of(xbc), view_of(s->in), view_of(s->decay), w, view_of(dy), states,
+		build_with(b, &op, view_of(xbc), view_of(s->in), view_of(s->decay), w, view_of(dy), states,
 			view_of(dxbc), view_of(din), view_of(ddecay), dheads);
 	else
-		build_with(b, op, view_of(xbc), view_of(s->in), w, view_of(dy), states, view_of(dxbc), view_of(din),
+		build_with(b, &op, view_of(xbc), view_of(s->in), w, view_of(dy), states, view_of(dxbc), view_of(din),
 			dheads);
 	gradient_done(b, b->layer, heads);
 	build_release(b, &s->kept_inverse);
@@ -247,7 +247,7 @@ static void conv_backward(struct builder *b, const struct ssm_acts *s, int32_t d
 	struct view dw = gradient_or_scratch(b, PARAM_SSM_CONV_W, &accumulate),
 		    db = gradient_or_scratch(b, PARAM_SSM_CONV_B, &same);
 	writes_weights(b, &op, accumulate);
-	build_with(b, op, view_of(s->in), weight_of(b, b->layer, PARAM_SSM_CONV_W),
+	build_with(b, &op, view_of(s->in), weight_of(b, b->layer, PARAM_SSM_CONV_W),
 		weight_of(b, b->layer, PARAM_SSM_CONV_B), view_of(dxbc), view_of(din), dw, db);
 	gradient_done(b, b->layer, PARAM_SSM_CONV_W);
 	gradient_done(b, b->layer, PARAM_SSM_CONV_B);
