@@ -32,15 +32,15 @@ static void find_lives(const struct role *r, bool held, struct life *life)
 		const struct view *args = r->args.at ? &r->args.at[op->arg0] : NULL;
 		const int n_args = op_kind_info(op->kind)->n_args;
 		for (int a = 0; a < n_args; a++) {
-			int32_t buffer = args[a].buffer;
-			if (buffer < 0 || lives_on(&r->buffers.at[buffer], held))
+			if (args[a].buffer < 0)
 				continue;
-			struct life *l = &life[buffer];
+			const struct buffer *buf = &r->buffers.at[args[a].buffer];
+			struct life *l = &life[args[a].buffer]; /* one that lives on stays as it is */
 			if (l->begin < 0)
 				l->begin = (int64_t)when.begins;
 			if (l->end < over)
 				l->end = over;
-			if (r->buffers.at[buffer].together && together < 0)
+			if (together < 0 && buf->together && !lives_on(buf, held))
 				together = l->begin;
 		}
 	}
@@ -76,15 +76,18 @@ static enum status find_alive(const struct role *r, const struct life *life, boo
 	size_t *n_compute, struct error *e)
 {
 	int64_t *before = malloc((r->ops.n + 1) * sizeof *before); /* compute ops before op i */
-	*out = calloc(r->ops.n + 2, sizeof **out);
-	if (!before || !*out) {
+	*out = NULL;
+	if (before) {
+		before[0] = 0;
+		for (size_t i = 0; i < r->ops.n; i++)
+			before[i + 1] = before[i] + (r->ops.at[i].lane == LANE_COMPUTE);
+		*n_compute = (size_t)before[r->ops.n];
+		*out = calloc(*n_compute + 2, sizeof **out);
+	}
+	if (!*out) {
 		free(before);
 		return error_nomem(e, "the memory plan");
 	}
-	before[0] = 0;
-	for (size_t i = 0; i < r->ops.n; i++)
-		before[i + 1] = before[i] + (r->ops.at[i].lane == LANE_COMPUTE);
-	*n_compute = (size_t)before[r->ops.n];
 	for (size_t i = 0; i < r->buffers.n; i++)
 		if (life[i].begin >= 0 && !(held && r->buffers.at[i].inside))
 			add_life(*out, r->buffers.at[i].component, life[i].bytes, life[i].begin, life[i].end);

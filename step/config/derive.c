@@ -154,11 +154,13 @@ static void derive_batch(struct config *c)
 	for (size_t i = 0; i < COUNT(ids); i++)
 		if (c->origin[ids[i]].kind > last && key_number(config_key(ids[i]), c) > 0)
 			last = c->origin[ids[i]].kind;
-	for (size_t i = 0; i < COUNT(ids); i++)
-		if (c->origin[ids[i]].kind < last) {
+	for (size_t i = 0; i < COUNT(ids); i++) {
+		const bool absent = !chosen(c, ids[i]) && key_number(config_key(ids[i]), c) == 0;
+		if (c->origin[ids[i]].kind < last && !absent) { /* searches resolve plans by the ten thousand */
 			key_set_default(config_key(ids[i]), c);
 			c->origin[ids[i]] = (struct key_origin){0};
 		}
+	}
 }
 
 void config_derive(struct config *c)
