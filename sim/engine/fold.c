@@ -130,7 +130,7 @@ static enum status count_rest(const struct config *c, const struct rates *rates,
 static enum status find_memory(const struct config *c, const struct rates *rates, struct fold_lengths lengths,
 	struct short_step *shorter, struct short_step *longer, struct result *out, struct error *e)
 {
-	enum status st = sums_of_memory(longer->program, rates->machine, &longer->sums, e);
+	enum status st = longer->sums.roles ? ST_OK : sums_of_memory(longer->program, rates->machine, &longer->sums, e);
 	*out = (struct result){.verified = -1};
 	if (!st && !shorter)
 		summary_memory(&longer->sums, longer->program, rates, out);
@@ -147,10 +147,23 @@ static enum status find_memory(const struct config *c, const struct rates *rates
 	return ST_OK;
 }
 
-/* Fills the folded prediction. fitting: a program that does not fit is not simulated. *longest, where it is asked for:
- * the longest step that was simulated, which the caller destroys, also after a failure. */
-static enum status fold(const struct config *c, const struct machine *m, bool fitting, struct short_step **longest,
-	struct result *out, struct error *e)
+/* Which plans are simulated. */
+enum fold_which {
+	FOLD_ALL,
+	FOLD_FITTING, /* those that fit; of others the memory is filled */
+	FOLD_BELOW    /* those of them that need less than a limit; of others the memory may be a lower bound: that of
+	                 the longer step, as more micro-batches never need less */
+};
+
+static bool is_simulated(const struct result *r, uint64_t below_B)
+{
+	return r->memory.fits && r->memory.total_B < below_B;
+}
+
+/* Fills the folded prediction. below_B: the limit of FOLD_BELOW. *longest, where it is asked for: the longest step that
+ * was simulated, which the caller destroys, also after a failure. */
+static enum status fold(const struct config *c, const struct machine *m, enum fold_which which, uint64_t below_B,
+	struct short_step **longest, struct result *out, struct error *e)
 {
 	const struct rates rates = rates_of(m);
 	const struct fold_lengths lengths = fold_lengths_of(c);
@@ -159,11 +172,15 @@ static enum status fold(const struct config *c, const struct machine *m, bool fi
 	if (!st)
 		st = short_step_build(c, lengths.longer > 0 ? lengths.longer : c->micro_batches, program_build, &longer,
 			e);
-	if (!st && lengths.longer > 0)
+	if (!st && which == FOLD_BELOW)
+		st = find_memory(c, &rates, lengths, NULL, longer, out, e);
+	if (st || (which == FOLD_BELOW && !is_simulated(out, below_B)))
+		goto out;
+	if (lengths.longer > 0)
 		st = short_step_build(c, lengths.shorter, program_build, &shorter, e);
-	if (!st && fitting)
+	if (!st && which != FOLD_ALL)
 		st = find_memory(c, &rates, lengths, shorter, longer, out, e);
-	if (st || (fitting && !out->memory.fits))
+	if (st || (which != FOLD_ALL && !is_simulated(out, below_B)))
 		goto out;
 	if (!(st = simulation_run(longer->program, &rates, &longer->simulation, e)) && shorter)
 		st = simulation_run(shorter->program, &rates, &shorter->simulation, e);
@@ -181,12 +198,18 @@ out:
 
 enum status fold_predict(const struct config *c, const struct machine *m, struct result *out, struct error *e)
 {
-	return fold(c, m, false, NULL, out, e);
+	return fold(c, m, FOLD_ALL, UINT64_MAX, NULL, out, e);
 }
 
 enum status fold_fitting(const struct config *c, const struct machine *m, struct result *out, struct error *e)
 {
-	return fold(c, m, true, NULL, out, e);
+	return fold(c, m, FOLD_FITTING, UINT64_MAX, NULL, out, e);
+}
+
+enum status fold_below(const struct config *c, const struct machine *m, uint64_t below_B, struct result *out,
+	struct error *e)
+{
+	return fold(c, m, FOLD_BELOW, below_B, NULL, out, e);
 }
 
 double fold_blocks(const struct config *c)
@@ -206,7 +229,7 @@ static enum status fold_long(const struct config *c, const struct machine *m, st
 	struct result *out, struct timeline *timeline, struct error *e)
 {
 	struct short_step *longest = NULL;
-	enum status st = fold(c, m, false, &longest, out, e);
+	enum status st = fold(c, m, FOLD_ALL, UINT64_MAX, &longest, out, e);
 	if (!st) {
 		result_warn(out,
 			"a step of %lld micro-batches is long: %lld of them were simulated, and the rest counted; "
@@ -263,7 +286,7 @@ enum status fold_result_fitting(const struct config *c, const struct machine *m,
 	const struct rates rates = rates_of(m);
 	struct short_step *x = NULL;
 	if (fold_simulated(c) < c->micro_batches)
-		return fold(c, m, true, NULL, out, e);
+		return fold(c, m, FOLD_FITTING, UINT64_MAX, NULL, out, e);
 	enum status st = fold_check(c, e);
 	if (!st && !(st = short_step_build(c, c->micro_batches, program_build_ends, &x, e)))
 		st = find_whole_memory(x, &rates, out, e);

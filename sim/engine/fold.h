@@ -41,5 +41,9 @@ enum status fold_result_fitting(const struct config *c, const struct machine *m,
 enum status fold_predict(const struct config *c, const struct machine *m, struct result *out, struct error *e);
 /* As fold_predict, but a plan that does not fit in memory is not simulated: only `memory` is filled. */
 enum status fold_fitting(const struct config *c, const struct machine *m, struct result *out, struct error *e);
+/* As fold_fitting, but a plan that needs below_B or more is not simulated either. The memory of a plan that is not
+ * simulated may be a lower bound. */
+enum status fold_below(const struct config *c, const struct machine *m, uint64_t below_B, struct result *out,
+	struct error *e);
 
 #endif

@@ -224,6 +224,15 @@ void evaluator_set_memory(const struct evaluator *v, double peak_B, struct evalu
 	out->fits = out->memory_B <= v->m->device.mem_B;
 }
 
+/* By so much, at most, the memory of pieces is above that of a prediction. */
+#define PIECES_ABOVE 0.01
+
+bool evaluator_dominates(const struct evaluator *v, struct evaluation *out)
+{
+	out->dominated = out->fits && (double)out->memory_B >= (1 + PIECES_ABOVE) * (double)v->below_B;
+	return out->dominated;
+}
+
 /* ---- any plan ---- */
 
 /* Fills memory_B and fits from what a step keeps of parameters alone: weights, gradients, states. */
@@ -249,11 +258,13 @@ static enum status predict_plan(const struct evaluator *v, struct evaluation *ou
 		st = stored_memory(v, out, e);
 	if (st || (!v->exact_memory && !out->fits))
 		return st;
-	if ((st = fold_fitting(&v->plan, &here, &r, e)))
+	st = v->exact_memory ? fold_fitting(&v->plan, &here, &r, e) : fold_below(&v->plan, &here, v->below_B, &r, e);
+	if (st)
 		return st;
 	out->memory_B = r.memory.total_B;
 	out->fits = r.memory.fits;
-	out->step_s = out->fits ? r.time.step_s : 0;
+	out->dominated = out->fits && out->memory_B >= v->below_B;
+	out->step_s = out->fits && !out->dominated ? r.time.step_s : 0;
 	return ST_OK;
 }
 
@@ -270,7 +281,7 @@ enum status evaluate_plan(struct evaluator *v, const struct config *c, int64_t r
 	enum status st = ST_OK;
 	if (may)
 		st = v->plan.parallel.pipeline > 1 ? evaluate_pipeline(v, out, e) : evaluate_flat(v, out, e);
-	if (st || out->folded || (may && !out->fits))
+	if (st || out->folded || out->dominated || (may && !out->fits))
 		return st;
 	*out = (struct evaluation){.legal = true};
 	return v->only_fold ? ST_OK : predict_plan(v, out, e);
@@ -282,6 +293,7 @@ enum status evaluator_create(const struct machine *m, struct evaluator **out, st
 	if (!v)
 		return error_nomem(e, "plans");
 	v->m = m;
+	v->below_B = UINT64_MAX;
 	v->rates = rates_of(m);
 	enum status st = piece_table_create(&v->pieces, e);
 	v->owns_pieces = !st;
@@ -294,6 +306,7 @@ enum status evaluator_create_beside(const struct evaluator *other, struct evalua
 	if (!v)
 		return error_nomem(e, "plans");
 	v->m = other->m;
+	v->below_B = UINT64_MAX;
 	v->rates = other->rates;
 	v->pieces = other->pieces;
 	return ST_OK;
@@ -309,3 +322,5 @@ void evaluator_destroy(struct evaluator *v)
 void evaluator_only_fold(struct evaluator *v) { v->only_fold = true; }
 
 void evaluator_exact_memory(struct evaluator *v) { v->exact_memory = true; }
+
+void evaluator_time_below(struct evaluator *v, uint64_t below_B) { v->below_B = below_B; }

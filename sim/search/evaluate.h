@@ -27,9 +27,10 @@
 
 struct evaluation {
 	bool legal, fits;
-	double step_s;     /* 0 where it is illegal or does not fit */
-	uint64_t memory_B; /* of the stage that needs most; a lower bound where the plan does not fit */
+	double step_s;     /* 0 where it is illegal, does not fit, or is dominated */
+	uint64_t memory_B; /* of the stage that needs most; a lower bound where step_s is 0 */
 	bool folded;       /* put together from pieces, or extended; false: predicted */
+	bool dominated;    /* it fits, and was not timed (evaluator_time_below) */
 };
 
 struct evaluator;
@@ -51,5 +52,8 @@ void evaluator_only_fold(struct evaluator *v);
 /* Makes the evaluator predict the memory of plans that do not fold also where their parameters alone do not fit, in
  * place of a lower bound. It takes some hundred times as long. */
 void evaluator_exact_memory(struct evaluator *v);
+/* Makes the evaluator time no plan that needs so many bytes or more, from the next one on, where it finds the memory
+ * first: another plan is as fast with fewer. UINT64_MAX: times all that fit. */
+void evaluator_time_below(struct evaluator *v, uint64_t below_B);
 
 #endif

@@ -228,7 +228,7 @@ enum status evaluate_flat(struct evaluator *v, struct evaluation *out, struct er
 	const struct config *c = &v->plan;
 	const int64_t repeats = v->order.repeats, more = c->micro_batches - FLAT_MICRO_BATCHES;
 	enum status st = flat_memory(v, out, e);
-	if (st || !out->fits)
+	if (st || !out->fits || evaluator_dominates(v, out))
 		return st;
 	flat_config(c, layers_of(v, flat_repeats(v)), FLAT_MICRO_BATCHES + 1, &v->small);
 	const struct flat_times *f = evaluator_find_config(v, measure_times, sizeof(struct flat_times), e);

@@ -447,7 +447,7 @@ enum status evaluate_pipeline(struct evaluator *v, struct evaluation *out, struc
 	if (!mem)
 		return e->status;
 	pipeline_memory(v, b, &holds, mem, NULL, out);
-	if (!out->fits)
+	if (!out->fits || evaluator_dominates(v, out))
 		return ST_OK;
 	pieces_data_config(v, 1, &v->small);
 	const struct data_pieces *d = evaluator_find_config(v, measure_data, sizeof *d, e);

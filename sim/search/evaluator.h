@@ -61,6 +61,7 @@ struct evaluator {
 	uint64_t stack_hash[2];
 	struct prices prices; /* of the programs that the piece at hand is measured on */
 	bool only_fold, exact_memory;
+	uint64_t below_B; /* evaluator_time_below */
 };
 
 /* Fills a zeroed piece of v->plan. May overwrite v->small. The programs whose times it reads are alike as price_further
@@ -137,6 +138,9 @@ const struct block_pieces *pieces_find_block(struct evaluator *v, struct error *
 double evaluator_scale(const struct evaluator *v);
 /* Fills memory_B and fits from the peak of the step's own buffers. */
 void evaluator_set_memory(const struct evaluator *v, double peak_B, struct evaluation *out);
+/* Returns, and sets, whether a plan that needs that memory at least is dominated (evaluator_time_below), also where
+ * it turns out that it does not fold and is predicted. */
+bool evaluator_dominates(const struct evaluator *v, struct evaluation *out);
 
 /* Evaluate v->plan, which is resolved and folds. out->folded is false where it fits but the host thread sets the pace.
  */

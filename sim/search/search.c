@@ -91,6 +91,7 @@ static enum status evaluate_shape(const struct search_space *space, struct worke
 	struct variant v[VARIANTS_MAX];
 	enum status st = ST_OK;
 	out->n = search_variants(space, shape, v);
+	evaluator_time_below(k->evaluator, out->below_B);
 	for (size_t i = 0; i < out->n && !st; i++) {
 		search_config(space, shape, &v[i], &k->config);
 		st = evaluate_plan(k->evaluator, &k->config, space->ranks, &out->of[i], e);
@@ -147,6 +148,10 @@ static enum status merge_shape(struct search_state *state, const struct shape_ou
 	for (uint32_t i = 0; i < o->n; i++) {
 		const struct evaluation *x = &o->of[i];
 		const struct point p = {x->step_s, x->memory_B, o->shape * VARIANTS_MAX + i};
+		if (x->dominated) {
+			c->pruned++;
+			continue;
+		}
 		c->illegal += !x->legal;
 		c->too_large += x->legal && !x->fits;
 		c->timed += x->fits;
@@ -184,16 +189,17 @@ static double limit_s(const struct search_state *state)
 	return fmax(worst_wanted_s(state), state->o->best_alone ? 0 : SEARCH_FRONT * state->top[0].step_s);
 }
 
-/* True for a shape that is not among the best and is dominated, by its bounds, by a plan of the front. */
-static bool dominated_by_front(const struct search_state *state, const struct shape *s)
+/* Returns the memory from which on plans of a shape are dominated by a plan of the front, whatever their step within
+ * the bound; UINT64_MAX where they may be among the best. */
+static uint64_t dominated_from_B(const struct search_state *state, const struct shape *s)
 {
+	uint64_t least_B = UINT64_MAX;
 	if (s->lower_bound_s <= worst_wanted_s(state))
-		return false;
+		return least_B;
 	for (size_t i = 0; i < state->front.n; i++)
-		if (state->front.at[i].step_s <= s->lower_bound_s &&
-			(double)state->front.at[i].memory_B <= s->lower_bound_B)
-			return true;
-	return false;
+		if (state->front.at[i].step_s <= s->lower_bound_s && state->front.at[i].memory_B < least_B)
+			least_B = state->front.at[i].memory_B;
+	return least_B;
 }
 
 /* Takes shapes in order until there is a batch of them that no bound decides. *at: the next shape in the order. */
@@ -205,9 +211,10 @@ static enum status fill_batch(struct search_state *state, size_t *at, struct sea
 		const struct shape *s = &state->space.shapes.at[shape];
 		struct variant v[VARIANTS_MAX];
 		const int64_t n = (int64_t)search_variants(&state->space, s, v);
+		const uint64_t below_B = dominated_from_B(state, s);
 		if (s->lower_bound_s == 0 && !all && c->timed + c->too_large >= SEARCH_UNBOUNDED) {
 			c->left += n;
-		} else if (s->lower_bound_s > limit_s(state) || dominated_by_front(state, s)) {
+		} else if (s->lower_bound_s > limit_s(state) || (double)below_B <= s->lower_bound_B) {
 			c->pruned += n;
 		} else if (s->lower_bound_B > (double)state->usable.device.mem_B && !all) {
 			const struct point p = {.memory_B = (uint64_t)s->lower_bound_B, .plan = shape * VARIANTS_MAX};
@@ -218,7 +225,7 @@ static enum status fill_batch(struct search_state *state, size_t *at, struct sea
 			c->left += n;
 		} else {
 			state->blocks += s->blocks;
-			state->batch[state->n_batch++].shape = shape;
+			state->batch[state->n_batch++] = (struct shape_outcome){.shape = shape, .below_B = below_B};
 		}
 	}
 	return ST_OK;

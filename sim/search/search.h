@@ -5,9 +5,10 @@
  * (sim/search/search_space.h): it decides memory and most of the time. The list names the best variant of each shape.
  *
  * Shapes are evaluated in order of their admissible lower bound (sim/search/lower_bound.h). Shapes whose bound is above
- * all that is wanted are pruned: the last of the best, and SEARCH_FRONT times the best for the front. Bounds are
- * compared between batches of a fixed size, so that neither the result nor the counts depend on threads. Ties go to the
- * shape and the variant that come first in the fixed order of keys.
+ * all that is wanted are pruned: the last of the best, and SEARCH_FRONT times the best for the front. So are plans that
+ * a plan of the front dominates by their bounds, or by their bound of time and their memory, which is found before they
+ * are timed. Bounds are compared between batches of a fixed size, so that neither the result nor the counts depend on
+ * threads. Ties go to the shape and the variant that come first in the fixed order of keys.
  */
 #ifndef STEPSIM_SIM_SEARCH_H
 #define STEPSIM_SIM_SEARCH_H

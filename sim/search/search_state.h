@@ -18,6 +18,7 @@ struct point {
 /* A shape of the batch and the evaluations of its variants. */
 struct shape_outcome {
 	uint32_t shape;
+	uint64_t below_B; /* a plan of it that needs so much is dominated */
 	size_t n;
 	struct evaluation of[VARIANTS_MAX];
 	enum status status;

@@ -325,5 +325,52 @@ static void test_parameters_alone(void)
 	free(c);
 }
 
-UNIT_MAIN("evaluate", {"parameters alone", test_parameters_alone}, {"plans", test_plans},
+static void evaluate_below(struct evaluator *v, const struct config *c, uint64_t below_B, struct evaluation *out)
+{
+	struct error e = {0};
+	evaluator_time_below(v, below_B);
+	CU_ASSERT_EQUAL_FATAL(evaluate_plan(v, c, 8, out, &e), ST_OK);
+}
+
+/* A plan of so much memory as another that is as fast needs no time: by a prediction's own memory, or well above it by
+ * that of pieces, which may be off by 1 %. */
+static void is_dominated_from(const char *parallel, bool folds)
+{
+	char text[512];
+	struct machine m;
+	struct evaluator *v = NULL;
+	struct config *c = malloc(sizeof *c);
+	struct evaluation all, at, above, far_below;
+	struct error e = {0};
+	snprintf(text, sizeof text,
+		"model: {preset: llama3-8b}\n"
+		"train: {stack: megatron-core, micro_batch: 1, global_batch: 32, recompute: full}\n"
+		"parallel: {strategy: ddp, %s}\n",
+		parallel);
+	CU_ASSERT_TRUE_FATAL(c != NULL);
+	CU_ASSERT_EQUAL_FATAL(machine_load("dgx-h100", 1, 0, &m, &e), ST_OK);
+	CU_ASSERT_EQUAL_FATAL(evaluator_create(&m, &v, &e), ST_OK);
+	CU_ASSERT_EQUAL_FATAL(config_parse(text, strlen(text), "plan", NULL, 0, c, &e), ST_OK);
+	evaluate_below(v, c, UINT64_MAX, &all);
+	evaluate_below(v, c, all.memory_B, &at);
+	evaluate_below(v, c, all.memory_B + 1, &above);
+	evaluate_below(v, c, all.memory_B / 100 * 98, &far_below);
+	CU_ASSERT_TRUE(all.fits && all.folded == folds && all.step_s > 0 && !all.dominated);
+	CU_ASSERT_EQUAL(at.dominated, !folds);
+	CU_ASSERT_TRUE(at.step_s == (folds ? all.step_s : 0));
+	CU_ASSERT_TRUE(!above.dominated && above.step_s == all.step_s && above.memory_B == all.memory_B);
+	CU_ASSERT_TRUE(far_below.legal && far_below.fits && far_below.dominated && far_below.step_s == 0);
+	evaluator_destroy(v);
+	machine_free(&m);
+	free(c);
+}
+
+static void test_dominated(void)
+{
+	is_dominated_from("tensor: 4, pipeline: 2, schedule: zero_bubble", false);
+	is_dominated_from("tensor: 8", true);
+	is_dominated_from("tensor: 4, pipeline: 2", true);
+}
+
+UNIT_MAIN("evaluate", {"parameters alone", test_parameters_alone}, {"dominated", test_dominated}, {"plans", test_plans},
 	{"further keys", test_further_keys}, {"deep_pipeline", test_deep_pipeline}, {"all_ahead", test_all_ahead})
