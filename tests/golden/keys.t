@@ -9,21 +9,21 @@ Tensor-parallel collectives beside the tiles of products: Megatron's habit (user
     > for overlap in true false; do for stack in megatron-core pytorch-ddp; do
     >   stepsim predict tp.yaml -q --set train.stack=$stack --set parallel.tensor_overlap=$overlap | grep -E 'exposed comm|moving|  overlap'; done; done
     > stepsim predict tp.yaml -q | grep -E 'exposed comm|moving|  overlap'
-      exposed communication        159 ms       14.1 %
+      exposed communication        157 ms       13.9 %
       moving bytes                 562 ms       49.7 %
-      overlap                      71.7 %
+      overlap                      72.0 %
       exposed communication       36.2 ms        3.6 %
       moving bytes                 611 ms       61.0 %
       overlap                      94.1 %
-      exposed communication        428 ms       32.4 %
-      moving bytes                 617 ms       46.7 %
+      exposed communication        428 ms       32.3 %
+      moving bytes                 617 ms       46.6 %
       overlap                      30.6 %
       exposed communication        378 ms       26.5 %
       moving bytes                 617 ms       43.3 %
       overlap                      38.8 %
-      exposed communication        159 ms       14.1 %
+      exposed communication        157 ms       13.9 %
       moving bytes                 562 ms       49.7 %
-      overlap                      71.7 %
+      overlap                      72.0 %
 Slow ranks: the step is the slowest one's. Failures: how much of the time is steps.
 
     $ for slow in '{}' '{5: 1.25}' '{n2: 1.25, 5: 1.1}'; do
@@ -130,7 +130,7 @@ Why a prediction is what it is: -v.
     elementwise     memory     256   150 GFLOP   265 GiB  94.3 ms  1.59 TFLOP/s  3.02 TB/s
     elementwise     latency    384  18.3 GFLOP  85.2 GiB  30.8 ms   593 GFLOP/s  2.97 TB/s
     embedding       latency      8   268 MFLOP  1.25 GiB   455 us   590 GFLOP/s  2.95 TB/s
-    loss            memory      12  6.30 GFLOP  78.3 GiB  27.8 ms   227 GFLOP/s  3.03 TB/s
+    loss            memory      12  6.30 GFLOP   102 GiB  36.1 ms   175 GFLOP/s  3.03 TB/s
     memory          memory       1           -   501 MiB   175 us             -  3.00 TB/s
     memory          latency      1           -       4 B  1.50 us             -  2.67 MB/s
     optimizer       memory      65  48.2 GFLOP   112 GiB  39.9 ms  1.21 TFLOP/s  3.02 TB/s
@@ -155,7 +155,7 @@ Why a prediction is what it is: -v.
     all_reduce, dp          8   541 MiB  tree       Simple          28  3.57 ms  link      network between NIC0 and NET, 50.0 GB/s
     tensor-parallel gathers and scatters overlap products, except for the exposed part (parallel.tensor_overlap)
     assumed of the GPU (configs/gpus/h100-sxm.yaml): products reach 0.637 of the peak in bf16, memory 0.904 of its rate, a launch takes 7.00 us
-    assumed of the stack (megatron-core; sources: `stepsim list parameters`): elementwise_passes 2.37, logit 40 B, optimizer 30 B, overlap_tax 0.159, dropout_grad 2, score_dropout 2, op 131 us, tensor_exposed 0.121
+    assumed of the stack (megatron-core; sources: `stepsim list parameters`): elementwise_passes 2.37, logit 52 B, optimizer 30 B, overlap_tax 0.159, dropout_grad 2, score_dropout 2, op 131 us, tensor_exposed 0.121
     all_gather, tp          2  64.0 MiB  ring       LL128           24   158 us  link      NVLink between GPU0 and NVS0, 371 GB/s
     all_reduce, tp          2  32.0 KiB  tree       LL128            6  18.6 us  latency   NVLink between GPU0 and NVS0, 371 GB/s
     all_reduce, tp          2  64.0 KiB  tree       LL128           12  19.5 us  latency   NVLink between GPU0 and NVS0, 371 GB/s
