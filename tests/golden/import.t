@@ -88,7 +88,7 @@ A command line of Megatron-LM, as its scripts have it.
     cluster:
       system: dgx-a100 # --system
       nodes: 2 # nnodes
-    A step takes 4.96 s (90 % interval: 4.07 s to 6.47 s); 35 % of communication hides behind compute,
+    A step takes 4.97 s (90 % interval: 4.07 s to 6.48 s); 35 % of communication hides behind compute,
       the rest takes 10.6 % of the step; it fits, 38.7 GiB are free.
 
 DeepSpeed says nothing of the model: a Hugging Face config.json beside it does, or a preset's name.
