@@ -57,6 +57,63 @@ static void test_published_counts(void)
 	path_names_free(names, n);
 }
 
+/* The active parameters that pages of mixtures name, in billions and rounded. Some count the tables of the vocabulary
+ * (Mixtral), some do not (MiniMax-M2): within half a unit or 3 % of a count with both, one or none. */
+static const struct {
+	const char *name;
+	double billions;
+} active_counts[] = {
+	{"dbrx", 36},
+	{"deepseek-moe-16b", 2.8},
+	{"deepseek-v2", 21},
+	{"deepseek-v2-lite", 2.4},
+	{"deepseek-v3", 37},
+	{"dots.llm1", 14},
+	{"ernie-4.5-21b-a3b", 3},
+	{"glm-4.5", 32},
+	{"glm-4.5-air", 12},
+	{"glm-4.7-flash", 3},
+	{"gpt-oss-120b", 5.1},
+	{"gpt-oss-20b", 3.6},
+	{"granite4-h-small", 9},
+	{"hunyuan-a13b", 13},
+	{"hy3-295b-a21b", 21},
+	{"jamba-v0.1", 12},
+	{"kimi-k2", 32},
+	{"kimi-linear-48b-a3b", 3},
+	{"lfm2-8b-a1b", 1.5},
+	{"llama4-maverick", 17},
+	{"llama4-scout", 17},
+	{"mellum2-12b-a2.5b", 2.5},
+	{"minimax-m2", 10},
+	{"minimax-text-01", 45.9},
+	{"mixtral-8x22b", 39},
+	{"mixtral-8x7b", 12.9},
+	{"nemotron3-super-120b-a12b", 12},
+	{"olmoe-1b-7b", 1.3},
+	{"qwen1.5-moe-a2.7b", 2.7},
+	{"qwen3-235b-a22b", 22},
+	{"qwen3-30b-a3b", 3.3},
+	{"qwen3-next-80b-a3b", 3},
+	{"qwen3.5-35b-a3b", 3},
+	{"solar-open-100b", 12},
+	{"trinity-mini", 3},
+};
+
+static void test_published_active(void)
+{
+	for (size_t i = 0; i < COUNT(active_counts); i++) {
+		const struct model m = preset(active_counts[i].name, 0);
+		const double active = (double)model_active_parameters(&m) / 1e9, named = active_counts[i].billions,
+			     tables = (m.tied_embeddings ? 1 : 2) * (double)m.vocab * (double)m.hidden / 1e9,
+			     half = named > floor(named) ? 0 : 0.5, near = fmax(0.03 * named, half);
+		const bool well = named <= active + near && named >= active - tables - near;
+		CU_ASSERT(well);
+		if (!well)
+			printf("\n%s: %.2f G active, published %g\n", active_counts[i].name, active, named);
+	}
+}
+
 /* The counts that llm-foundry's benchmark prints for its sequence lengths (billions with 8 digits): the position table
  * grows with the sequence. */
 static void test_mpt_by_length(void)
@@ -297,9 +354,9 @@ static void test_flop(void)
 	CU_ASSERT_DOUBLE_EQUAL(model_flop_per_token(&m) / (6.0 * n + 12.0 * 96 * 12288 * 2048), 1.0, 1e-14);
 }
 
-UNIT_MAIN("model", {"published counts", test_published_counts}, {"MPT by length", test_mpt_by_length},
-	{"bias switches", test_bias_switches}, {"matrices", test_matrices}, {"adapters", test_adapters},
-	{"adapters of others", test_adapters_of_others}, {"adapters of experts", test_adapters_of_experts},
-	{"experts", test_experts}, {"capacity", test_capacity}, {"tensor-parallel parts", test_tensor_parts},
-	{"shared heads of keys", test_shared_kv_heads}, {"padded vocabulary", test_padded_vocabulary},
-	{"FLOP a token", test_flop})
+UNIT_MAIN("model", {"published counts", test_published_counts}, {"published active counts", test_published_active},
+	{"MPT by length", test_mpt_by_length}, {"bias switches", test_bias_switches}, {"matrices", test_matrices},
+	{"adapters", test_adapters}, {"adapters of others", test_adapters_of_others},
+	{"adapters of experts", test_adapters_of_experts}, {"experts", test_experts}, {"capacity", test_capacity},
+	{"tensor-parallel parts", test_tensor_parts}, {"shared heads of keys", test_shared_kv_heads},
+	{"padded vocabulary", test_padded_vocabulary}, {"FLOP a token", test_flop})
