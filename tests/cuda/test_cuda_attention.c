@@ -115,7 +115,10 @@ static enum status run_by_cudnn(const struct cuda_env *env, const struct op *op,
 	struct cuda_env with = *env;
 	char why[256];
 	for (size_t i = 0; i < n; i++) {
-		const struct buffer b = {COMP_BUFFERS, t[i].dtype, t[i].block.bytes, true, false};
+		const struct buffer b = {.component = COMP_BUFFERS,
+			.dtype = t[i].dtype,
+			.bytes = t[i].block.bytes,
+			.persistent = true};
 		const struct view v = {.buffer = (int32_t)i};
 		CU_ASSERT_FATAL(vec_push(&role.buffers, b) && vec_push(&role.args, v));
 	}

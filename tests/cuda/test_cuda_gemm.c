@@ -96,7 +96,10 @@ static void argument(struct side *s, int i, enum dtype d, size_t n, size_t shift
 	CU_ASSERT_FATAL(vec_push(&s->role.args, v));
 	if (n == 0)
 		return;
-	struct buffer b = {COMP_BUFFERS, d, (n + shift + GUARD) * size_of(d), true, false};
+	struct buffer b = {.component = COMP_BUFFERS,
+		.dtype = d,
+		.bytes = (n + shift + GUARD) * size_of(d),
+		.persistent = true};
 	CU_ASSERT_FATAL(vec_push(&s->role.buffers, b));
 	s->n[i] = n;
 	s->shift[i] = shift;

@@ -65,11 +65,12 @@ A config from a few words, and two configs beside each other.
     MFU, %                       50.0     54.7    +9.6 %
     memory of a rank         56.5 GiB  201 GiB  +255.2 %
     fits in memory                yes       no
-    key that differs          A             B            step, this key alone
-    -------------------------------------------------------------------------
-    train.stack               pytorch-fsdp  pytorch-ddp                +0.0 %
-    parallel.strategy         fsdp          ddp                        -8.7 %
-    parallel.first_bucket_mb  auto          1.0                             -
+    key that differs                  A             B            step, this key alone
+    ---------------------------------------------------------------------------------
+    train.stack                       pytorch-fsdp  pytorch-ddp                +0.0 %
+    parallel.strategy                 fsdp          ddp                        -8.7 %
+    parallel.first_bucket_mb          auto          1.0                             -
+    parallel.gradient_as_bucket_view  true          false                      +0.0 %
     Each line is A with that key of B; - where that is no legal plan. Effects do not add up.
     $ stepsim predict a.yaml b.yaml c.yaml
     stepsim: cannot read a.yaml: No such file or directory
