@@ -124,7 +124,13 @@ static void test_blanks(void)
 	CU_ASSERT_TRUE(f->fuses_sums && f->gates_activation);
 	f = framework_of(&known, "prime-rl, torch dispatch FSDP2, compiled");
 	CU_ASSERT_PTR_NOT_NULL_FATAL(f);
-	CU_ASSERT_TRUE(f->fuses_sums && !f->gates_activation && f->loss_B == 0);
+	CU_ASSERT_TRUE(f->fuses_sums && !f->gates_activation && f->loss_B == 14 && f->logit_B == 48);
+	f = framework_of(&known, "LiBai");
+	CU_ASSERT_PTR_NOT_NULL_FATAL(f);
+	CU_ASSERT_TRUE(f->ddp_overlaps && f->logit_B == 36);
+	f = framework_of(&known, "Fast-LLM");
+	CU_ASSERT_PTR_NOT_NULL_FATAL(f);
+	CU_ASSERT_TRUE(f->loss_B == 2 && f->logit_B == 4);
 	f = framework_of(&known, "torchtitan 2026 FSDP2, compiled");
 	CU_ASSERT_PTR_NOT_NULL_FATAL(f);
 	CU_ASSERT_TRUE(f->fuses_sums && f->loss_B == 4);
