@@ -9,6 +9,7 @@
 #include "sim/engine/predict.h"
 #include "sim/engine/stragglers.h"
 #include "sim/engine/interval.h"
+#include "step/config/keys.h"
 #include "step/work.h"
 
 /* ---- memory ---- */
@@ -62,7 +63,7 @@ static void warn_dispatch(const struct program *p, struct result *out)
 				return;
 		}
 	result_warn(out, "expert_dispatch %s is taken as all_to_all: %s",
-		c->parallel.expert_dispatch == DISPATCH_DEEPEP ? "deepep" : "once_a_host",
+		key_word(config_key(KEY_parallel_expert_dispatch), (int)c->parallel.expert_dispatch),
 		c->node_ranks > 0 ? "hosts do not divide the group of experts"
 				  : "it is not known how many ranks a host has");
 }
