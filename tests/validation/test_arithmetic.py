@@ -1,6 +1,6 @@
 """The arithmetic of scripts/validate.py and scripts/crossvalidate.py, on what can be said by hand."""
 
-import math, os, re, sys
+import csv, math, os, re, sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../scripts'))
 import misses
@@ -43,6 +43,15 @@ assert misses.without_rows() == []
 # Joined keys: the first tells the value; a key of another section is not found.
 text = 'a:\n  x: {value: 15us}\nb:\n  x: {value: 0.5}\n'
 assert [text[slice(*span(text, k))] for k in ('a.x', 'b.x', 'b.x+a.x')] == ['15', '0.5', '0.5']
+
+# No measurement judges twice: runs of two sources differ in what ran or in how long it took.
+rows = {}
+for row in csv.DictReader(open(os.path.join(os.path.dirname(os.path.abspath(__file__)), 'outside.csv'))):
+    if row['step_time_s'] and row['tokens_per_s']:
+        what = tuple(row[k] for k in ('gpu', 'n_gpus', 'seq_len', 'global_batch_seqs', 'step_time_s', 'tokens_per_s'))
+        first = rows.setdefault(what, row)
+        assert first['source'] == row['source'], (first['id'], row['id'])
+assert len(rows) > 2000
 
 # A refit finds the constants that made the residuals, does not follow one odd row, stays inside its bounds, and leaves
 # alone what no row sees.
