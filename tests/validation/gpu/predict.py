@@ -13,25 +13,23 @@ import re
 import statistics
 import subprocess
 import sys
+import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(HERE)))
 STEPSIM = os.environ.get("STEPSIM", os.path.join(ROOT, "build/release/stepsim"))
 GPU_OF = {"h200": "h200-sxm"}  # by folder: the file in configs/gpus, and that in configs/profiles
-NAME = re.compile(r"(-np1-[a-z0-9]+)?(-graph)?$")  # what a run's name has behind its config
+ROOMS = ("model", "train", "data", "parallel")  # sections of a run's config that the machine does not decide
 
 
-def predicted(name, run, gpu, profile):
-    train = run["config"]["train"]
-    config = NAME.sub("", name)
-    path = os.path.join(ROOT, "configs", config + "-gpu.yaml")
-    path = path if os.path.exists(path) else os.path.join(ROOT, "configs", config + ".yaml")
-    sets = [f"cluster.profile={profile}", f"cluster.system=gpu:1 {gpu}", f"train.dtype={train['dtype']}",
-            f"train.cuda_graph={str(train['cuda_graph']).lower()}"]
-    command = [STEPSIM, "predict", path, "-q", "--json", "-"]
-    for s in sets:
-        command += ["--set", s]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+def predicted(run, gpu, profile):
+    config = {key: run["config"][key] for key in ROOMS}
+    config["cluster"] = {"system": f"gpu:1 {gpu}", "profile": profile}
+    with tempfile.NamedTemporaryFile("w", suffix=".yaml", encoding="utf-8") as f:
+        json.dump(config, f)  # JSON is YAML
+        f.flush()
+        command = [STEPSIM, "predict", f.name, "-q", "--json", "-"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         sys.exit(f"{' '.join(command)}: {done.stderr.strip()}")
     return json.loads(done.stdout)["prediction"]
@@ -53,10 +51,10 @@ def report(folder, file, args):
     errors = []
     print(f"{gpu + ', ' + file:34} {'predicted':>12} {'measured':>12} {'error':>9} {'when run':>9}")
     for name in sorted(runs):
-        if name.endswith("-share"):
+        if "-share" in name:
             continue
         measured_s = runs[name]["measurement"]["step_time_s"]
-        p = predicted(name, runs[name], gpu, args.profile or gpu)
+        p = predicted(runs[name], gpu, args.profile or gpu)
         errors.append(p["step_time_s"] / measured_s - 1)
         then = runs[name]["prediction"]["step_time_s"] / measured_s - 1
         print(f"{name:34} {1e3 * p['step_time_s']:9.3f} ms {1e3 * measured_s:9.3f} ms {100 * errors[-1]:+7.1f} % "
