@@ -1,88 +1,33 @@
 #!/usr/bin/env python3
-"""Measures on one NVIDIA GPU, with PyTorch: products, attention, single ops, and training steps of known models.
+"""Measures on one NVIDIA GPU, with PyTorch: products, attention, single ops, training steps, and small costs.
 
     python3 tests/validation/gpu/measure_pytorch.py FOLDER [--parts products,fp8,attention,ops,steps]
             [--only NAME,...] [--budget SECONDS] [--tiny]
 
-Writes FOLDER/products.csv, fp8.csv, attention.csv, ops.csv and steps.csv and, for each step, FOLDER/kernels-NAME.csv.
-Steps need transformers, one of them peft. --only names steps. --budget starts nothing after so many seconds. --tiny
-tries the script on small sizes, without a GPU, too; its times mean nothing.
+Writes FOLDER/PART.csv and, for each step, FOLDER/kernels-NAME.csv. Further parts: host-ops, host-models,
+host-optimizers, grouped, flex, and jax, which is jax_ops.py. Steps need transformers, one of them peft. --only names
+steps. --budget starts nothing after so many seconds. --tiny tries the script on small sizes, without a GPU, too; its
+times mean nothing.
 
 Times are medians of CUDA events: of a call among many back to back, of a step among eight after three others.
 The columns are described in tests/validation/gpu/README.md.
 """
 
 import argparse
-import csv
-import gc
 import os
-import statistics
+import subprocess
+import sys
 import time
 import traceback
 
 import torch
 import torch.nn.functional as F
 
-GPU = torch.cuda.is_available()
-DEVICE = "cuda" if GPU else "cpu"
-BF16, FP32 = torch.bfloat16, torch.float32
-STEP_COLUMNS = """name parameters trainable micro_batch tokens param_dtype autocast recompute compiled lora step_s min_s
-    max_s forward_s backward_s optimizer_s allocated_B reserved_B static_B error""".split()
-ADAPTED = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"]
+import costs
+from common import BF16, DEVICE, FP32, GPU, Table, timed
+from steps import steps
 
-
-class Table:
-    """A CSV file whose rows are there as soon as they are measured."""
-
-    def __init__(self, folder, name, columns):
-        self.file = open(os.path.join(folder, name + ".csv"), "w", newline="")
-        self.writer = csv.writer(self.file)
-        self.writer.writerow(columns)
-
-    def row(self, *cells):
-        self.writer.writerow([f"{c:.6g}" if isinstance(c, float) else c for c in cells])
-        self.file.flush()
-
-    def close(self):
-        self.file.close()
-
-
-def sync():
-    if GPU:
-        torch.cuda.synchronize()
-
-
-def events(n):
-    return [torch.cuda.Event(enable_timing=True) for _ in range(n)]
-
-
-def timed(call, hot_s=0.04, least=5, most=2000):
-    """Median seconds of a call, back to back for about hot_s."""
-    call()
-    call()
-    sync()
-    if not GPU:
-        begin = time.perf_counter()
-        call()
-        return time.perf_counter() - begin
-    begin, end = events(2)
-    begin.record()
-    call()
-    call()
-    end.record()
-    sync()
-    once = max(begin.elapsed_time(end) / 2e3, 2e-6)
-    n = int(min(most, max(least, hot_s / once)))
-    groups = min(n, 10)
-    each = max(1, n // groups)
-    marks = events(groups + 1)
-    marks[0].record()
-    for mark in marks[1:]:
-        for _ in range(each):
-            call()
-        mark.record()
-    sync()
-    return statistics.median(a.elapsed_time(b) / 1e3 / each for a, b in zip(marks, marks[1:]))
+HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 # ---- products ----
@@ -259,193 +204,17 @@ def ops(o, left):
     optimizers(t, o.tiny)
 
 
-# ---- training steps ----
+# ---- all of it ----
 
 
-def llama(kind, layers, hidden, heads, kv_heads, ffn, vocab, tied=False, **more):
-    import transformers
-
-    return getattr(transformers, kind + "Config")(
-        num_hidden_layers=layers,
-        hidden_size=hidden,
-        num_attention_heads=heads,
-        num_key_value_heads=kv_heads,
-        intermediate_size=ffn,
-        vocab_size=vocab,
-        tie_word_embeddings=tied,
-        max_position_embeddings=32768,
-        **more,
-    )
+def jax(o, left):
+    command = [sys.executable, os.path.join(HERE, "jax_ops.py"), o.folder] + ["--tiny"] * o.tiny
+    subprocess.run(command, check=True, timeout=max(10, min(600, left())))
 
 
-def configs():
-    import transformers
-
-    return {
-        "llama-1b": lambda: llama("Llama", 16, 2048, 32, 8, 8192, 128256, True, head_dim=64),
-        "llama-8b": lambda: llama("Llama", 32, 4096, 32, 8, 14336, 128256),
-        "qwen3-0.6b": lambda: llama("Qwen3", 28, 1024, 16, 8, 3072, 151936, True, head_dim=128),
-        "qwen3-4b": lambda: llama("Qwen3", 36, 2560, 32, 8, 9728, 151936, True, head_dim=128),
-        "gpt2-medium": lambda: transformers.GPT2Config(
-            n_layer=24, n_embd=1024, n_head=16, n_positions=1024, vocab_size=50257
-        ),
-        "bert-large": lambda: transformers.BertConfig(
-            num_hidden_layers=24,
-            hidden_size=1024,
-            num_attention_heads=16,
-            intermediate_size=4096,
-            vocab_size=30522,
-        ),
-        "olmoe": lambda: transformers.OlmoeConfig(
-            num_hidden_layers=8,
-            hidden_size=2048,
-            num_attention_heads=16,
-            num_key_value_heads=16,
-            intermediate_size=1024,
-            vocab_size=50304,
-            num_experts=64,
-            num_experts_per_tok=8,
-        ),
-    }
-
-
-# name, config, micro-batch, tokens, parameters' format, autocast, checkpoints, compiled, rank of adapters
-CASES = [
-    ("llama-1b-bf16", "llama-1b", 4, 2048, BF16, None, False, False, 0),
-    ("llama-1b-amp", "llama-1b", 4, 2048, FP32, BF16, False, False, 0),
-    ("gpt2-medium-amp", "gpt2-medium", 8, 1024, FP32, BF16, False, False, 0),
-    ("bert-large-amp", "bert-large", 32, 512, FP32, BF16, False, False, 0),
-    ("llama-8b-lora-ckpt", "llama-8b", 4, 2048, BF16, None, True, False, 16),
-    ("qwen3-4b-bf16-ckpt", "qwen3-4b", 2, 4096, BF16, None, True, False, 0),
-    ("llama-1b-bf16-ckpt-8k", "llama-1b", 2, 8192, BF16, None, True, False, 0),
-    ("qwen3-0.6b-amp-short", "qwen3-0.6b", 8, 512, FP32, BF16, False, False, 0),
-    ("llama-1b-bf16-compiled", "llama-1b", 4, 2048, BF16, None, False, True, 0),
-    ("olmoe-8-layers-bf16", "olmoe", 4, 2048, BF16, None, False, False, 0),
-]
-
-
-def build(config, dtype, checkpoints, rank):
-    import transformers
-
-    masked = config.model_type == "bert"
-    kind = transformers.AutoModelForMaskedLM if masked else transformers.AutoModelForCausalLM
-    with torch.device(DEVICE):
-        model = kind.from_config(config, dtype=dtype, attn_implementation="sdpa")
-    if rank:
-        import peft
-
-        lora = peft.LoraConfig(
-            r=rank, lora_alpha=32, lora_dropout=0.0, task_type="CAUSAL_LM", target_modules=ADAPTED
-        )
-        model = peft.get_peft_model(model, lora)
-    model.train()
-    if checkpoints:
-        model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
-        if rank:
-            model.enable_input_require_grads()
-    return model
-
-
-def stepper(model, trained, micro_batch, tokens, vocab, cast, compiled):
-    """A function that runs one step, and records four events around its three parts where it gets them."""
-    run = torch.compile(model) if compiled else model
-    optimizer = torch.optim.AdamW(trained, lr=1e-5, fused=GPU)
-    ids = torch.randint(0, vocab, (micro_batch, tokens), device=DEVICE)
-
-    def step(marks=None):
-        if marks:
-            marks[0].record()
-        with torch.autocast(DEVICE, dtype=cast or BF16, enabled=cast is not None):
-            loss = run(input_ids=ids, labels=ids).loss
-        if marks:
-            marks[1].record()
-        loss.backward()
-        if marks:
-            marks[2].record()
-        torch.nn.utils.clip_grad_norm_(trained, 1.0)
-        optimizer.step()
-        optimizer.zero_grad(set_to_none=True)
-        if marks:
-            marks[3].record()
-
-    return step
-
-
-def time_step(step):
-    """Seconds of a step, its least and most, of its three parts; bytes allocated, reserved, and there before it."""
-    for _ in range(3):
-        step()
-    sync()
-    if not GPU:
-        return [0.0] * 6 + [0] * 3
-    torch.cuda.reset_peak_memory_stats()
-    static = torch.cuda.memory_allocated()
-    rounds = [events(4) for _ in range(8)]
-    for marks in rounds:
-        step(marks)
-    sync()
-    whole = [marks[0].elapsed_time(marks[3]) / 1e3 for marks in rounds]
-    parts = [statistics.median(m[i].elapsed_time(m[i + 1]) / 1e3 for m in rounds) for i in range(3)]
-    memory = [torch.cuda.max_memory_allocated(), torch.cuda.max_memory_reserved(), static]
-    return [statistics.median(whole), min(whole), max(whole), *parts, *memory]
-
-
-def list_kernels(folder, name, step):
-    """kernels-NAME.csv: what torch.profiler sees of two steps."""
-    from torch.profiler import ProfilerActivity, profile
-
-    with profile(activities=[ProfilerActivity.CUDA if GPU else ProfilerActivity.CPU]) as seen:
-        step()
-        step()
-        sync()
-    times = {}
-    for e in seen.events():
-        if not GPU:
-            times.setdefault(e.name, []).append(e.cpu_time_total)
-        elif str(e.device_type) == "DeviceType.CUDA":
-            times.setdefault(e.name, []).append(e.time_range.elapsed_us())
-    table = Table(folder, "kernels-" + name, ["kernel", "calls_a_step", "seconds_a_step"])
-    for kernel, us in sorted(times.items(), key=lambda item: -sum(item[1])):
-        table.row(kernel[:160], len(us) / 2, sum(us) / 2e6)
-    table.close()
-
-
-def measure_step(folder, tiny, case):
-    """The cells of steps.csv; writes the case's kernels, too."""
-    name, config, micro_batch, tokens, dtype, cast, checkpoints, compiled, rank = case
-    c = configs()[config]()
-    if tiny:
-        c.num_hidden_layers = 2
-        micro_batch, tokens = 1, 32
-    c.use_cache = False
-    model = build(c, dtype, checkpoints, rank)
-    trained = [p for p in model.parameters() if p.requires_grad]
-    step = stepper(model, trained, micro_batch, tokens, c.vocab_size, cast, compiled)
-    figures = time_step(step)
-    list_kernels(folder, name, step)
-    counts = [sum(p.numel() for p in model.parameters()), sum(p.numel() for p in trained)]
-    return [*counts, micro_batch, tokens, str(dtype), str(cast), int(checkpoints), int(compiled), rank, *figures, ""]
-
-
-def steps(o, left):
-    table = Table(o.folder, "steps", STEP_COLUMNS)
-    for case in CASES:
-        name, begin = case[0], time.perf_counter()
-        if o.only and name not in o.only.split(","):
-            continue
-        try:
-            if left() < 20:
-                raise TimeoutError("no time left")
-            cells = measure_step(o.folder, o.tiny, case)
-            print(f"{name}: {cells[9] * 1e3:.2f} ms; the case took {time.perf_counter() - begin:.1f} s", flush=True)
-        except Exception as e:  # the other steps stand without it
-            why = f"{type(e).__name__}: {(str(e).splitlines() or [''])[0]}"[:200]
-            cells = [""] * 18 + [why]
-            print(name, why, flush=True)
-        table.row(name, *cells)
-        gc.collect()
-        if GPU:
-            torch.cuda.empty_cache()
+PARTS = {"products": products, "fp8": fp8, "attention": attention, "ops": ops, "steps": steps, "jax": jax}
+PARTS |= {"host-ops": costs.host_ops, "host-models": costs.host_models, "host-optimizers": costs.host_optimizers}
+PARTS |= {"grouped": costs.grouped, "flex": costs.flex}
 
 
 def main():
@@ -458,13 +227,15 @@ def main():
     o = a.parse_args()
     os.makedirs(o.folder, exist_ok=True)
     begin = time.perf_counter()
-    parts = {"products": products, "fp8": fp8, "attention": attention, "ops": ops, "steps": steps}
+    left = lambda: o.budget - (time.perf_counter() - begin)
     print(torch.__version__, torch.cuda.get_device_name() if GPU else "cpu", flush=True)
     for part in o.parts.split(","):
         try:
-            parts[part](o, lambda: o.budget - (time.perf_counter() - begin))
+            if left() > 0:
+                PARTS[part](o, left)
         except Exception:  # the other parts stand without it
             traceback.print_exc()
+        print(f"{part}: done {time.perf_counter() - begin:.1f} s after the start", flush=True)
         if GPU:
             torch.cuda.empty_cache()
 
