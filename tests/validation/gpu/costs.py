@@ -107,6 +107,8 @@ def host_models(o, left):
         case = dataclasses.replace(base, **changes)
         try:
             config = NARROW[model_name]()
+            if o.tiny:
+                steps.shrink(config)
             config.use_cache = False
             model = steps.build(config, case)
             trained = list(model.parameters())
@@ -150,7 +152,7 @@ def host_optimizers(o, left):
         dist.init_process_group("nccl" if GPU else "gloo", store=dist.HashStore(), rank=0, world_size=1)
     mesh = init_device_mesh(DEVICE, (1,))
     table = Table(o.folder, "host-optimizers", "what tensors kind dtype host_s all_s".split())
-    for tensors in (20, 200):
+    for tensors in (2,) if o.tiny else (20, 200):
         for kind in ("tensor", "DTensor"):
             for dtype in (FP32, BF16):
                 ps = [torch.zeros(64, 16, device=DEVICE, dtype=dtype) for _ in range(tensors)]
@@ -206,6 +208,7 @@ def grouped(o, left):
 def flex(o, left):
     from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 
+    torch._functorch.config.donated_buffer = False  # backward runs many times
     call = torch.compile(flex_attention, dynamic=False)
     table = Table(o.folder, "flex", "batch heads kv_heads tokens head_dim window forward_s backward_s".split())
     cases = [(2, 32, 8, 4096, 128, 0), (2, 32, 8, 4096, 128, 1024), (4, 32, 8, 2048, 64, 0)]
