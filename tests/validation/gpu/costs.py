@@ -111,8 +111,8 @@ def host_models(o, left):
                 steps.shrink(config)
             config.use_cache = False
             model = steps.build(config, case)
-            trained = list(model.parameters())
-            step = steps.stepper(model, trained, steps.batch(config, 1, case.tokens), case)
+            tensors = len(list(model.parameters()))
+            step = steps.stepper(model, steps.batch(config, 1, case.tokens), case)
             for _ in range(3):
                 step()
             rounds = []
@@ -134,7 +134,7 @@ def host_models(o, left):
             sync()
             whole = (time.perf_counter() - begin) / 5
             compiled = case.compiled or "0"
-            how = [case.wrap, case.optimizer, str(case.cast), compiled, int(case.checkpoints), len(trained)]
+            how = [case.wrap, case.optimizer, str(case.cast), compiled, int(case.checkpoints), tensors]
             table.row(model_name, *how, *parts, whole)
         except Exception as e:  # the others stand without it
             table.row(model_name, *changes.values(), f"{type(e).__name__}: {e}"[:200])

@@ -195,11 +195,10 @@ def adamw(parameters, kind):
     return torch.optim.AdamW(parameters, lr=1e-5, fused=kind == "fused", foreach=kind == "foreach")
 
 
-def stepper(model, trained, inputs, case):
+def stepper(model, inputs, case):
     """A function that runs one step, and calls mark(i) around its three parts."""
     run = wrapped(model, case)
-    if case.wrap == "fsdp":  # parameters are others now
-        trained = list(model.parameters())
+    trained = [p for p in model.parameters() if p.requires_grad]  # fully_shard makes others
     optimizer = adamw(trained, case.optimizer)
 
     def step(mark=lambda i: None):
@@ -298,13 +297,12 @@ def measure_step(folder, tiny, case):
         micro_batch, tokens = 1, 32
     c.use_cache = False
     model = build(c, case)
-    trained = [p for p in model.parameters() if p.requires_grad]
-    counts = [sum(p.numel() for p in ps) for ps in (model.parameters(), trained)]
+    counts = [sum(p.numel() for p in model.parameters() if p.requires_grad or frozen) for frozen in (True, False)]
     inputs = batch(c, micro_batch, tokens)
     if case.wrap == "trainer":
         figures = time_trainer(model, inputs, case)
     else:
-        step = stepper(model, trained, inputs, case)
+        step = stepper(model, inputs, case)
         figures = time_step(step)
         list_kernels(folder, case.name, step)
     compiled = {"": 0, "model": 1}.get(case.compiled, case.compiled)
