@@ -38,7 +38,7 @@ enum status cmd_import(struct context *x, struct error *e)
 			&refused, e);
 	if (!st && !found)
 		st = error_set(e, ST_INPUT,
-			"%s:%d:%d: the keys, the first is \"%s\", are of no framework that is known; --from NAME names "
+			"%s:%d:%d: its keys (the first: \"%s\") are those of no known framework; --from NAME names "
 			"one (%s)",
 			path, im->first.line, im->first.col, im->first.key, options_words("--from"));
 	if (!st && !(st = write(&o, im, e)) && refused.status)

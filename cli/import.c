@@ -191,19 +191,37 @@ static void put_vocabulary(struct import *im)
 	import_put(im, KEY_model_vocab, value, "assumed: the tokenizer decides (--set model.vocab=N)");
 }
 
-/* Says that the text names no model that is known, and which it names. */
-static void refuse_model(const struct import *im, struct error *refused)
+/* Returns whether a key would have named the model; `plain`: and is no name of a class or function of Python, which
+ * says less than what it is given. */
+static bool would_name_model(const struct leaf *l, bool plain)
 {
-	const struct leaf *named = NULL;
-	char name[160] = "";
+	const char *dot = strrchr(l->path, '.'), *last = dot ? dot + 1 : l->path;
+	const bool code = *last == '_' && last[strlen(last) - 1] == '_';
+	return l->verdict == NOT_MODELLED && l->unmet == KEY_model_preset && !(plain && code);
+}
+
+/* Joins the values that name the model, "llama3 8B"; returns the first of them, or NULL. */
+static const struct leaf *model_named(const struct import *im, bool plain, char name[160])
+{
+	const struct leaf *first = NULL;
+	*name = '\0';
 	for (size_t i = 0; i < im->foreign.leaves.n; i++) {
 		const struct leaf *l = &im->foreign.leaves.at[i];
 		const size_t n = strlen(name);
-		if (l->verdict != NOT_MODELLED || l->unmet != KEY_model_preset)
+		if (!would_name_model(l, plain))
 			continue;
-		named = named ? named : l;
-		snprintf(name + n, sizeof name - n, "%s%s", n ? " " : "", l->value);
+		first = first ? first : l;
+		snprintf(name + n, 160 - n, "%s%s", n ? " " : "", l->value);
 	}
+	return first;
+}
+
+/* Says that the text names no model that is known, and which it names. */
+static void refuse_model(const struct import *im, struct error *refused)
+{
+	char name[160];
+	const struct leaf *named = model_named(im, true, name);
+	named = named ? named : model_named(im, false, name);
 	if (named)
 		error_set(refused, ST_INPUT,
 			"%s:%d: its model %s is no preset: --model takes its config.json, or a name of "

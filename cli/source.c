@@ -90,8 +90,8 @@ static enum status import_if_foreign(struct options *o, const char *path, char *
 	else if (!found)
 		st = im->is_strange
 		             ? error_set(e, ST_INPUT,
-				       "%s:%d:%d: no key, the first is \"%s\", is a section of CONFIG.yaml, nor are "
-				       "they of a framework that is known; --from NAME names one (%s)",
+				       "%s:%d:%d: its keys (the first: \"%s\") are neither sections of CONFIG.yaml nor "
+				       "those of a known framework; --from NAME names one (%s)",
 				       path, im->first.line, im->first.col, im->first.key, options_words("--from"))
 		             : ST_OK;
 	if (!st && found)
@@ -176,8 +176,15 @@ static bool ends_with(const char *path, const char *end)
 	return n > len && strcmp(path + n - len, end) == 0;
 }
 
-/* A file of this ending is no YAML: what its own reader says of it counts. */
-static bool is_other_form(const char *path) { return path && (ends_with(path, ".json") || ends_with(path, ".toml")); }
+/* A file of this ending, or a part of it, is no YAML: what its own reader says of it counts. */
+static bool is_other_form(const char *path)
+{
+	static const char *const ends[] = {".json", ".toml", ".py", ".sh"};
+	bool is = path && foreign_part(path);
+	for (size_t i = 0; path && i < COUNT(ends); i++)
+		is = is || ends_with(path, ends[i]);
+	return is;
+}
 
 enum status source_read(struct options *o, const char *path, struct error *e)
 {
@@ -192,8 +199,10 @@ enum status source_read(struct options *o, const char *path, struct error *e)
 	if (!st && path)
 		st = import_if_foreign(o, path, &text, &len, &unread, e);
 	o->config.name = *o->imported ? o->imported : piped ? "standard input" : path ? path : STARTER_NAME;
+	if (!st && unread.status && is_other_form(path))
+		st = error_set(e, ST_INPUT, "%s", unread.text);
 	if (!st && (st = config_reader_create(text, len, o->config.name, &o->config.reader, &wrong)))
-		error_set(e, st, "%s", unread.status && is_other_form(path) ? unread.text : wrong.text);
+		error_set(e, st, "%s", wrong.text);
 	if (!st && path)
 		st = refuse_starter(o, path, e);
 	free(text);

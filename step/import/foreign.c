@@ -57,13 +57,20 @@ static enum status json_parse(const char *text, size_t len, const char *name, st
 	return ydoc_parse(text, len, name, out, e);
 }
 
+/* Returns whether a text is YAML by its file's name: with braces it may still have comments, as GPT-NeoX's configs. */
+static bool is_named_yaml(const char *name)
+{
+	const char *end = strrchr(name, '.');
+	return end && (strcmp(end, ".yml") == 0 || strcmp(end, ".yaml") == 0);
+}
+
 static enum status parse(const char *text, size_t len, const char *name, struct ydoc **out, struct error *e)
 {
 	size_t start = 0;
 	while (start < len && isspace((unsigned char)text[start]))
 		start++;
 	if (start < len && text[start] == '{')
-		return json_parse(text, len, name, out, e);
+		return is_named_yaml(name) ? ydoc_parse(text, len, name, out, e) : json_parse(text, len, name, out, e);
 	const char *part = foreign_part(name);
 	const bool python = part && strncmp(part - 4, ".py:", 4) == 0;
 	if (python || (!part && python_found(text, len)))
@@ -99,11 +106,15 @@ static void list_text(const struct ynode *n, char *buf, size_t size)
 {
 	size_t at = (size_t)snprintf(buf, size, "[");
 	for (size_t i = 0; i < n->n && at < size - 1; i++) {
-		if (n->child[i]->kind != Y_SCALAR) {
+		char inner[PATH_LEN];
+		if (n->child[i]->kind == Y_MAP) {
 			snprintf(buf, size, "[%zu %s]", n->n, n->n == 1 ? "table" : "tables");
 			return;
 		}
-		at += (size_t)snprintf(buf + at, size - at, "%s%s", i ? ", " : "", n->child[i]->text);
+		if (n->child[i]->kind == Y_SEQ)
+			list_text(n->child[i], inner, sizeof inner);
+		at += (size_t)snprintf(buf + at, size - at, "%s%s", i ? ", " : "",
+			n->child[i]->kind == Y_SEQ ? inner : n->child[i]->text);
 	}
 	if (at < size - 1)
 		snprintf(buf + at, size - at, "]");
@@ -111,14 +122,14 @@ static void list_text(const struct ynode *n, char *buf, size_t size)
 		memcpy(buf + size - 5, "...]", 5);
 }
 
-/* Writes the path of a child; "--num-layers" as a key of YAML is num_layers. */
+/* Writes the path of a child. "--num-layers" as a key of YAML is num_layers, and so is GPT-NeoX's "num-layers". */
 static void path_of(const char *parent, const char *key, char out[PATH_LEN])
 {
 	const bool flag = strncmp(key, "--", 2) == 0;
 	snprintf(out, PATH_LEN, "%s%s", parent, *parent ? "." : "");
 	char *name = out + strlen(out);
 	snprintf(name, PATH_LEN - strlen(out), "%.200s", key + (flag ? 2 : 0));
-	for (char *p = name; flag && *p; p++)
+	for (char *p = name; (flag || !*parent) && *p; p++)
 		*p = *p == '-' ? '_' : *p;
 }
 
@@ -223,6 +234,18 @@ struct leaf *foreign_find(const struct foreign *f, const char *name)
 	return found && !ynode_is_null(found->node) ? found : NULL;
 }
 
+/* Returns the root's key of this name, also where the text writes "-" for "_". */
+static const struct ynode *top_key(const struct ynode *root, const char *name)
+{
+	char path[PATH_LEN];
+	for (size_t i = 0; root->kind == Y_MAP && i < root->n; i++) {
+		path_of("", root->child[i]->key, path);
+		if (strcmp(path, name) == 0)
+			return root->child[i];
+	}
+	return NULL;
+}
+
 /* Returns whether the text has a key or a table of this path. */
 static bool has(const struct ynode *root, const char *path)
 {
@@ -231,21 +254,22 @@ static bool has(const struct ynode *root, const char *path)
 	while (n && *path) {
 		const size_t len = strcspn(path, ".");
 		snprintf(part, sizeof part, "%.*s", (int)len, path);
-		n = ynode_get(n, part);
+		n = n == root ? top_key(root, part) : ynode_get(n, part);
 		path += len + (path[len] == '.');
 	}
 	return n != NULL;
 }
 
-bool foreign_is(const struct foreign *f, const struct import_table *t)
+size_t foreign_fits(const struct foreign *f, const struct import_table *t)
 {
+	size_t most = 0;
 	for (size_t i = 0; t->detect && i < t->detect->n; i++) {
 		const struct ynode *group = t->detect->child[i];
 		size_t found = 0;
 		for (size_t k = 0; k < group->n; k++)
 			found += has(ydoc_root(f->doc), group->child[k]->text);
-		if (group->n && found == group->n)
-			return true;
+		if (found == group->n && found > most)
+			most = found;
 	}
-	return false;
+	return most;
 }

@@ -52,7 +52,7 @@ struct leaf *foreign_find_path(const struct foreign *f, const char *path);
  * replaces the former), or the first that ends so. NULL: there is none, or its value is null. */
 struct leaf *foreign_find(const struct foreign *f, const char *name);
 
-/* Returns whether the text is of the table's framework. */
-bool foreign_is(const struct foreign *f, const struct import_table *t);
+/* Returns how many keys the longest list of `detect` has of which the text has all; 0: it is of no such framework. */
+size_t foreign_fits(const struct foreign *f, const struct import_table *t);
 
 #endif

@@ -1,13 +1,24 @@
 /* Hugging Face mixtures of experts, as step/import/hf_dense.c has the others. */
 #include <string.h>
 
+#include "base/array.h"
 #include "step/import/hf_reader.h"
+
+/* The key that counts experts: `usual`, or the other's name, which transformers 5 writes for some types whose files had
+ * num_experts (attribute_map of its configuration_TYPE.py). */
+static const char *count_key(const struct hf_reader *r, const char *usual)
+{
+	static const char *const names[] = {"num_experts", "num_local_experts"};
+	for (size_t i = 0; i < COUNT(names) && !hf_get(r, usual); i++)
+		usual = hf_get(r, names[i]) ? names[i] : usual;
+	return usual;
+}
 
 /* `missing`, `per_token`: the counts of a file that has none. */
 static void read_experts(struct hf_reader *r, struct model *m, const char *count, int64_t missing, int64_t per_token,
 	const char *width)
 {
-	m->experts = hf_int(r, count, KEY_model_experts, missing);
+	m->experts = hf_int(r, count_key(r, count), KEY_model_experts, missing);
 	m->experts_per_token = hf_int(r, "num_experts_per_tok", KEY_model_experts_per_token, per_token);
 	m->moe_ffn_hidden = hf_int(r, width, KEY_model_moe_ffn_hidden, m->ffn_hidden);
 }
@@ -202,8 +213,7 @@ void hf_type_glm4_moe(struct hf_reader *r, struct model *m)
 /* Experts under the names that K-EXAONE and Hy3 have. */
 static void read_shared_experts(struct hf_reader *r, struct model *m, int64_t count)
 {
-	read_experts(r, m, hf_get(r, "num_local_experts") ? "num_local_experts" : "num_experts", count, 8,
-		"moe_intermediate_size");
+	read_experts(r, m, "num_experts", count, 8, "moe_intermediate_size");
 	m->shared_experts = hf_int(r, "num_shared_experts", KEY_model_shared_experts, 1);
 	m->router_bias = true;
 	read_first_dense(r, m, 1);
@@ -232,8 +242,7 @@ void hf_type_mellum(struct hf_reader *r, struct model *m)
 {
 	hf_type_qwen3(r, m);
 	m->sliding_window = 0;
-	read_experts(r, m, hf_get(r, "num_local_experts") ? "num_local_experts" : "num_experts", 64, 8,
-		"moe_intermediate_size");
+	read_experts(r, m, "num_experts", 64, 8, "moe_intermediate_size");
 	read_first_dense(r, m, 0);
 	if (!r->st && hf_get(r, "layer_types"))
 		hf_read_listed_window(r, m);

@@ -64,18 +64,21 @@ static size_t count_ours(const struct foreign *f)
 	return n;
 }
 
+/* Names the framework of which the text has the most keys of a list of `detect`: GPT-NeoX's texts have DeepSpeed's. */
 static enum status recognise(const struct foreign *f, char name[STACK_NAME], struct error *e)
 {
 	char **names = NULL;
-	size_t n = 0;
+	size_t n = 0, most = 0;
 	enum status st = path_catalogue_names("frameworks", &names, &n, e);
 	*name = '\0';
-	for (size_t i = 0; i < n && !st && !*name; i++) {
+	for (size_t i = 0; i < n && !st; i++) {
 		struct import_table t;
 		if ((st = import_table_load(names[i], &t, e)))
 			break;
-		if (foreign_is(f, &t))
+		const size_t fits = foreign_fits(f, &t);
+		if (fits > most)
 			snprintf(name, STACK_NAME, "%s", names[i]);
+		most = fits > most ? fits : most;
 		import_table_free(&t);
 	}
 	path_names_free(names, n);

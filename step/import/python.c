@@ -367,15 +367,16 @@ static bool needs_arguments(const struct py_reader *r, const struct py_function 
 /* Says that no function is meant, or which ones could be: those that are given, which need no arguments. */
 static void refuse_choice(const struct py_reader *r, const char *wanted, const char *const *names, size_t n)
 {
+	const struct hint listed = suggest_names(n > LISTED ? "the first" : "they are", names, n < LISTED ? n : LISTED);
+	const struct hint near = wanted ? suggest(wanted, names, n, NULL) : (struct hint){""};
 	if (n == 0)
 		error_set(r->e, ST_INPUT, "%s: it has no function that builds a config without arguments", r->file);
 	else if (wanted)
 		error_set(r->e, ST_INPUT, "%s: it has no function %.60s%s", r->file, wanted,
-			suggest_known(wanted, names, n < LISTED ? n : LISTED).text);
+			*near.text ? near.text : listed.text);
 	else
 		error_set(r->e, ST_INPUT, "%s: it has %zu functions that build a config%s: give one, as %s:%s", r->file,
-			n, suggest_names(n > LISTED ? "the first" : "they are", names, n < LISTED ? n : LISTED).text,
-			r->file, names[0]);
+			n, listed.text, r->file, names[0]);
 }
 
 static const struct py_function *choose(struct py_reader *r, const char *wanted)

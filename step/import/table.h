@@ -30,7 +30,7 @@
  * no_effect, not_modelled: {why: [patterns of keys]}; of several that a key fits the longest counts.
  * also: further tables, whose rows and lists come behind; those in parts/ are no framework's own.
  * apart: tables of the text whose keys are no row's, unless a row has their whole path.
- * detect: lists of keys; a file with all keys of one of them is of this framework.
+ * detect: lists of keys; a file with all keys of one of them is of this framework. Of several the longest list counts.
  * writes: the form that export writes: toml, yaml, json, python, or flags behind the words `launch`. In these and in
  * `is`, keys of CONFIG.yaml in braces are replaced by their values. Without it, the framework is read alone.
  * imports: of Python, {name: the line that imports it}.

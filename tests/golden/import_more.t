@@ -424,8 +424,8 @@ A model that is no preset is named; so is what can be read, where a file is of n
     > stepsim export $ROOT/configs/fsdp-tiny.yaml --to megatrn
     > stepsim export $ROOT/configs/fsdp-tiny.yaml --to axolotl
     stepsim: own.yaml:1: its model Qwen/Ours-4B is no preset: --model takes its config.json, or a name of `stepsim list models`
-    stepsim: verl.yaml:1:1: the keys, the first is "actor_rollout_ref", are of no framework that is known; --from NAME names one (accelerate axolotl deepspeed levanter litgpt llama-factory llm-foundry maxtext megatron nanotron nemo olmo-core torchtitan torchtitan-0.2 torchtune transformers)
-    stepsim: verl.yaml:1:1: no key, the first is "actor_rollout_ref", is a section of CONFIG.yaml, nor are they of a framework that is known; --from NAME names one (accelerate axolotl deepspeed levanter litgpt llama-factory llm-foundry maxtext megatron nanotron nemo olmo-core torchtitan torchtitan-0.2 torchtune transformers)
+    stepsim: verl.yaml:1:1: its keys (the first: "actor_rollout_ref") are those of no known framework; --from NAME names one (accelerate axolotl deepspeed gpt-neox levanter litgpt llama-factory llm-foundry maxtext megatron nanotron nemo olmo-core torchtitan torchtitan-0.2 torchtune transformers)
+    stepsim: verl.yaml:1:1: its keys (the first: "actor_rollout_ref") are neither sections of CONFIG.yaml nor those of a known framework; --from NAME names one (accelerate axolotl deepspeed gpt-neox levanter litgpt llama-factory llm-foundry maxtext megatron nanotron nemo olmo-core torchtitan torchtitan-0.2 torchtune transformers)
     stepsim: unknown framework "axolot" (known: accelerate, deepspeed, megatron, nanotron, torchtitan, torchtitan-0.2)
     stepsim: unknown framework "megatrn" (nearest: megatron; known: accelerate, deepspeed, megatron, nanotron, torchtitan, torchtitan-0.2)
     stepsim: Axolotl: its configs are read, but not written
@@ -530,3 +530,91 @@ Axolotl loads a model in the format that it trains in, bf16 by default; FSDP kee
       dtype: fp16 # fp16
       dtype: fp8 # fp8
       gather_dtype: fp8 # fp8_enable_fsdp_float8_all_gather
+
+GPT-NeoX reads dashes as underscores. Sums by hand: 96 GPUs / (2 x 4) = 12 replicas, x 4 x 32 = 1536 sequences, 16 a GPU;
+its vocabulary is padded to 128 x 2. Of a gated MLP each of two matrices has a third of the width that is named; the older
+llama's has 8/3 x 4096 in whole 256s. Gradients are not reduced beside the backward pass while its pipelines are on.
+
+    $ cat >neox.yml <<'END'
+    > # GPT-NeoX
+    > {
+    >   "vocab-file": "./20B_checkpoints/20B_tokenizer.json",
+    >   "pipe-parallel-size": 4, "model-parallel-size": 2,
+    >   "num-layers": 44, "hidden-size": 6144, "num-attention-heads": 64, "seq-length": 2048,
+    >   "max-position-embeddings": 2048, "norm": "layernorm", "pos-emb": "rotary", "rotary_pct": 0.25,
+    >   "no-weight-tying": true, "gpt_j_residual": true, "output_layer_parallelism": "column",
+    >   "optimizer": {"type": "Adam", "params": {"lr": 0.97e-4, "betas": [0.9, 0.95]}},
+    >   "zero_optimization": {"stage": 1, "overlap_comm": True, "reduce_bucket_size": 524288000},
+    >   "train_micro_batch_size_per_gpu": 4, "gradient_accumulation_steps": 32,
+    >   "checkpoint-activations": true, "partition-activations": true,
+    >   "fp16": {"enabled": true, "type": "bfloat16", "loss_scale": 0},
+    >   "attention_config": [[["flash"], 44]], "train-iters": 150000,
+    > }
+    > END
+    > stepsim import neox.yml --gpus 96 | grep -v -e '^# *[0-9]* *taken'
+    > sed 's/"pipe-parallel-size": 4/"pipe-parallel-size": 0, "activation": "swiglu", "intermediate_size": 49152/' neox.yml |
+    >   stepsim import - --gpus 96 | grep -e ffn_hidden: -e pipeline: -e overlap: -e mlp:
+    > printf '{\n # LLaMA\n "num-layers": 32, "hidden-size": 4096, "num-attention-heads": 32, "pos-emb": "rotary",\n' >llama.yml
+    > printf ' "mlp_type": "llama", "use_bias_in_attn_linear": false, "num_experts": 4}\n' >>llama.yml
+    > stepsim import llama.yml | grep -e ffn_hidden: -e bias: -e mlp: -e expert -e freq
+    > sed -i 's/rotary/rotery/' llama.yml; stepsim import llama.yml
+    # From neox.yml, a config of GPT-NeoX.
+    # Keys: 29. Taken: 19. No effect on a step's time: 9. Not modelled: 1.
+    model:
+      layers: 44 # num_layers
+      hidden: 6144 # hidden_size
+      heads: 64 # num_attention_heads
+      vocab: 50277 # vocab_file
+      vocab_padding: 256 # default: make_vocab_size_divisible_by
+      seq_len: 2048 # seq_length
+      position: rope # pos_emb
+      mlp: gelu # default: activation
+      norm: layernorm # norm
+      bias: true # where the file is silent
+      parallel_residual: true # gpt_j_residual
+      tied_embeddings: false # no_weight_tying
+      dropout: 0 # default: hidden_dropout
+      attention_dropout: 0 # default: attention_dropout
+    train:
+      stack: gpt-neox # where the file is silent
+      batch_per_gpu: 16 # gradient_accumulation_steps
+      micro_batch: 4 # train_micro_batch_size_per_gpu
+      dtype: bf16 # fp16.type
+      optimizer: adamw # optimizer.type
+      attention: flash # attention_config
+      recompute: full # checkpoint_activations
+    parallel:
+      strategy: zero1 # zero_optimization.stage
+      tensor: 2 # model_parallel_size
+      pipeline: 4 # pipe_parallel_size
+      bucket_mb: 1000 # zero_optimization.reduce_bucket_size
+    cluster:
+      system: dgx-h100 # assumed: --system NAME takes another
+      nodes: 12 # --gpus
+    # What becomes of each key of neox.yml:
+    # line  it is         key, value, and how or why
+    # --------------------------------------------------------------------------------------------------
+    #    6  no effect     max_position_embeddings = 2048: other keys decide
+    #    6  no effect     rotary_pct = 0.25: angles and scales alone
+    #    7  no effect     output_layer_parallelism = column: of the stack
+    #    8  no effect     optimizer.params.lr = 0.97e-4: arithmetic of a step's update
+    #    8  no effect     optimizer.params.betas = [0.9, 0.95]: arithmetic of a step's update
+    #    9  no effect     zero_optimization.overlap_comm = True: other keys decide
+    #   11  not modelled  partition_activations = true: activations kept in parts on the ranks of tensor
+    #                     parallelism
+    #   12  no effect     fp16.enabled = true: fp16.type decides train.dtype
+    #   12  no effect     fp16.loss_scale = 0: arithmetic of a step's update
+    #   13  no effect     train_iters = 150000: how long training goes on
+      ffn_hidden: 16384 # intermediate_size
+      mlp: swiglu # activation
+      pipeline: 1 # pipe_parallel_size
+      overlap: true # zero_optimization.overlap_comm
+      ffn_hidden: 11008 # hidden_size
+      mlp: swiglu # mlp_type
+      bias: false # use_bias_in_attn_linear
+      experts: 4 # num_experts
+      experts_per_token: 1 # default: moe_top_k
+      moe_layer_freq: 2 # default: expert_interval
+    #    4  taken  num_experts = 4: as model.experts
+    stepsim: llama.yml:3:79: pos_emb: unknown value "rotery" (nearest: rotary; known: learned, rotary, sinusoidal, rpe, alibi, none)
+    [2]

@@ -204,5 +204,37 @@ Recipes that are Python: torchtitan's config_registry.py, Megatron-Bridge's and 
     stepsim: needs.py: it has no function that builds a config without arguments
     stepsim: needs.py:c: it has no function that builds a config without arguments
     stepsim: number.py:1:5: function a returns no config
-    stepsim: loop.py:2:9: the keys, the first is "_target_", are of no framework that is known; --from NAME names one (accelerate axolotl deepspeed levanter litgpt llama-factory llm-foundry maxtext megatron nanotron nemo olmo-core torchtitan torchtitan-0.2 torchtune transformers)
+    stepsim: loop.py:2:9: its keys (the first: "_target_") are those of no known framework; --from NAME names one (accelerate axolotl deepspeed gpt-neox levanter litgpt llama-factory llm-foundry maxtext megatron nanotron nemo olmo-core torchtitan torchtitan-0.2 torchtune transformers)
+    [2]
+
+A recipe names its model by a class of Megatron-Bridge; one that is no preset is named by what the class is given, or by
+itself. A slip of a recipe's name gets the nearest of all of them.
+
+    $ cat >recipes.py <<'END'
+    > def nemotronh_8b_pretrain_config():
+    >     cfg = _pretrain_common()
+    >     cfg.model = NemotronHModelProvider8B(tensor_model_parallel_size=2, sequence_parallel=True)
+    >     cfg.train.global_batch_size = 768
+    >     cfg.train.micro_batch_size = 1
+    >     cfg.dataset.seq_length = 8192
+    >     return cfg
+    > def unknown_config():
+    >     cfg = nemotronh_8b_pretrain_config()
+    >     cfg.model = AutoBridge.from_hf_pretrained("org/Ours-4B").to_megatron_provider(load_weights=False)
+    >     return cfg
+    > def class_config():
+    >     cfg = nemotronh_8b_pretrain_config()
+    >     cfg.model = OursModelProvider4B()
+    >     return cfg
+    > END
+    > stepsim import recipes.py:nemotronh_8b_pretrain_config | grep -e preset -e tensor:
+    > for r in unknown_config class_config class_confg; do stepsim predict recipes.py:$r; done
+    > stepsim predict recipes.py
+      preset: nemotron-h-8b # model._target_
+      tensor: 2 # model.tensor_model_parallel_size
+    #    3  taken      model._target_ = NemotronHModelProvider8B: as model.preset
+    stepsim: recipes.py:unknown_config:10: its model org/Ours-4B is no preset: --model takes its config.json, or a name of `stepsim list models`
+    stepsim: recipes.py:class_config:14: its model OursModelProvider4B is no preset: --model takes its config.json, or a name of `stepsim list models`
+    stepsim: recipes.py:class_confg: it has no function class_confg (nearest: class_config)
+    stepsim: recipes.py: it has 3 functions that build a config (they are: nemotronh_8b_pretrain_config, unknown_config, class_config): give one, as recipes.py:nemotronh_8b_pretrain_config
     [2]

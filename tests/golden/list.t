@@ -178,6 +178,7 @@ The catalogue. (Figures and sources are tests/unit/test_catalogue.c's business: 
     flan-t5-small                  77.0 M      16     512      6         6   32128       114        0
     flan-t5-xl                     2.85 B      48    2048     32        32   32128       114        0
     flan-t5-xxl                    11.1 B      48    4096     64        64   32128       114        0
+    gemma-2b                       2.51 B      18    2048      8         1  256000      4096        0
     gemma-7b                       8.54 B      28    3072     16        16  256000      4096        0
     gemma2-27b                     27.2 B      46    4608     32        16  256000      4096        0
     gemma2-2b                      2.61 B      26    2304      8         4  256000      4096        0
@@ -185,6 +186,7 @@ The catalogue. (Figures and sources are tests/unit/test_catalogue.c's business: 
     gemma3-12b                     11.8 B      48    3840     16         8  262208      4096        0
     gemma3-1b                      1.00 B      26    1152      4         1  262144      4096        0
     gemma3-27b                     27.0 B      62    5376     32        16  262208      4096        0
+    gemma3-4b                      3.88 B      34    2560      8         4  262208      4096        0
     glm-4-9b                       9.40 B      40    4096     32         2  151552      4096        0
     glm-4.5                         353 B      92    5120     96         8  151552      4096      160
     glm-4.5-air                     107 B      46    4096     96         8  151552      4096      128
@@ -251,6 +253,7 @@ The catalogue. (Figures and sources are tests/unit/test_catalogue.c's business: 
     mixtral-8x7b                   46.7 B      32    4096     32         8   32000     32768        8
     modernbert-base                 150 M      22     768     12        12   50368      4096        0
     modernbert-large                396 M      28    1024     16        16   50368      4096        0
+    moonlight-16b-a3b              16.0 B      27    2048     16        16  163840      8192       64
     mpt-125m                        125 M      12     768     12        12   50368      2048        0
     mpt-13b                        12.9 B      40    5120     40        40   50368      2048        0
     mpt-1b                         1.32 B      24    2048     16        16   50368      2048        0
@@ -266,6 +269,8 @@ The catalogue. (Figures and sources are tests/unit/test_catalogue.c's business: 
     nemotron-h-4b                  4.49 B      52    3072     32         8  131072      8192        0
     nemotron-h-56b                 56.3 B     118    8192     64         8  131072      8192        0
     nemotron-h-8b                  8.10 B      52    4096     32         8  131072      8192        0
+    nemotron-nano-12b-v2           12.3 B      62    5120     40         8  131072      8192        0
+    nemotron-nano-9b-v2            8.89 B      56    4480     40         8  131072      8192        0
     nemotron3-nano-30b-a3b         31.6 B      52    2688     32         2  131072      8192      128
     nemotron3-super-120b-a12b       121 B      88    4096     32         2  131072      8192      512
     nemotron4-340b                  341 B      96   18432     96         8  256000      4096        0
@@ -299,8 +304,13 @@ The catalogue. (Figures and sources are tests/unit/test_catalogue.c's business: 
     qwen3-4b                       4.02 B      36    2560     32         8  151936      4096        0
     qwen3-8b                       8.19 B      36    4096     32         8  151936      4096        0
     qwen3-next-80b-a3b             79.7 B      96    2048     16         2  151936      8192      512
+    qwen3.5-0.8b                    752 M      48    1024      8         2  248320      8192        0
+    qwen3.5-122b-a10b               122 B      96    3072     32         2  248320      8192      256
+    qwen3.5-27b                    26.9 B     128    5120     24         4  248320      8192        0
     qwen3.5-2b                     1.88 B      48    2048      8         2  248320      8192        0
     qwen3.5-35b-a3b                34.7 B      80    2048     16         2  248320      8192      256
+    qwen3.5-397b-a17b               396 B     120    4096     32         2  248320      8192      512
+    qwen3.5-4b                     4.21 B      64    2560     16         4  248320      8192        0
     qwen3.5-9b                     8.95 B      64    4096     16         4  248320      8192        0
     resnet101                      44.5 M      33    2048     12        12   50257         1        0
     resnet152                      60.2 M      50    2048     12        12   50257         1        0
