@@ -162,6 +162,8 @@ static enum status check_recompute(const struct config *c, struct error *e)
 	if (t->recompute_layers > c->model.layers)
 		return config_error(c, KEY_train_recompute_layers, e,
 			"%" PRId64 " are more than the %" PRId64 " layers", t->recompute_layers, c->model.layers);
+	if (t->recompute != REC_FULL && t->recompute_early_stop != TRI_AUTO)
+		return config_error_key(c, KEY_train_recompute_early_stop, e, "not used unless recompute is full");
 	return check_modules(c, e);
 }
 

@@ -106,9 +106,11 @@ struct train {
 	int recompute_modules;    /* AUTO: core_attn with naive attention; flash attention keeps no scores */
 	int recompute_saves;      /* AUTO: every second product, attention, and what torchtitan saves beside */
 	int64_t recompute_layers; /* AUTO: all */
-	enum dtype lora_dtype;    /* in which adapters multiply; DT_COUNT: as all products */
-	enum dtype lora_base;     /* in which the blocks' frozen matrices lie (QLoRA); DT_COUNT: as
-	                             param_dtype */
+	enum tristate recompute_early_stop; /* full: a block that runs again stops behind what its backward pass reads;
+	                                       AUTO: the stack's (habit recompute_last_gemm) */
+	enum dtype lora_dtype;              /* in which adapters multiply; DT_COUNT: as all products */
+	enum dtype lora_base;               /* in which the blocks' frozen matrices lie (QLoRA); DT_COUNT: as
+	                                       param_dtype */
 	enum offload offload;
 	int64_t offload_layers;      /* the first ones, with OFF_ACTIVATIONS; AUTO: all */
 	bool store_param_remainders; /* of fp32 master weights the optimizer has what bf16 ones lack: 2 bytes */

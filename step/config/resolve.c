@@ -333,6 +333,8 @@ static void resolve_autos(struct config *c)
 {
 	struct parallel *p = &c->parallel;
 	resolve_executed(c);
+	if (c->train.recompute_early_stop != TRI_AUTO)
+		c->stack.recompute_last_gemm = c->train.recompute_early_stop == TRI_FALSE;
 	if (c->train.expert_gates != GATES_AUTO)
 		c->stack.gates_activation = c->train.expert_gates == GATES_ACTIVATION;
 	if (c->train.expert_sums != SUMS_AUTO)

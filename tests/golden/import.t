@@ -35,6 +35,7 @@ is in tests/unit/test_import.c.)
       reduce_dtype: fp32 # default: training.mixed_precision_reduce
       optimizer: adamw # default: optimizer.name
       recompute: full # activation_checkpoint.mode
+      recompute_early_stop: false # default: activation_checkpoint.early_stop
     parallel:
       strategy: fsdp # parallelism.data_parallel_shard_degree
       data: 32 # parallelism.data_parallel_shard_degree
@@ -63,8 +64,8 @@ is in tests/unit/test_import.c.)
     #   17  not modelled  plugin.name = mine: not known to stepsim
     stepsim: titan.toml:17: plugin.name is no key that stepsim knows
     stepsim: titan.toml: a config of torchtitan, of which 7 keys are taken and 1 not modelled (`stepsim import` shows each)
-    A step takes 1.46 s (90 % interval: 1.27 s to 1.76 s); 52 % of communication hides behind compute,
-      the rest takes 9.1 % of the step; it fits, 119 GiB are free.
+    A step takes 1.52 s (90 % interval: 1.33 s to 1.83 s); 50 % of communication hides behind compute,
+      the rest takes 9.4 % of the step; it fits, 119 GiB are free.
     llama3-8b (8.03 B parameters), fsdp on 64 ranks (tp 2, dp 32), bf16
     a step: 64 sequences of 8192 tokens, 1 micro-batch of 2 a replica
 

@@ -84,6 +84,17 @@ static void test_resolve(void)
 	CU_ASSERT_EQUAL(c.train.recompute_layers, 12);
 	c = resolved(GPT2 "train: {recompute: selective, recompute_layers: 5}", 4);
 	CU_ASSERT_EQUAL(c.train.recompute_layers, 5);
+	static const struct {
+		const char *stack, *key;
+		bool last;
+	} ends[] = {{"megatron-core", "auto", true}, {"megatron-core", "true", false},
+		{"pytorch-fsdp-eager", "auto", false}, {"pytorch-fsdp-eager", "false", true}};
+	for (size_t i = 0; i < COUNT(ends); i++) {
+		char text[256];
+		snprintf(text, sizeof text, GPT2 "train: {stack: %s, recompute: full, recompute_early_stop: %s}",
+			ends[i].stack, ends[i].key);
+		CU_ASSERT_EQUAL(resolved(text, 4).stack.recompute_last_gemm, ends[i].last);
+	}
 	c = resolved("model: {preset: llama3-8b}\ntrain: {micro_batch: 1}\n"
 		     "parallel: {tensor: 4, sequence_parallel: true, strategy: zero1}",
 		16);

@@ -85,6 +85,20 @@ static void test_torchtitan(void)
 		import_free(&im);
 	}
 
+	/* a checkpoint that is not compiled with its block runs it to its end, unless the file says otherwise */
+	static const struct {
+		const char *text, *early_stop;
+	} ends[] = {{"mode = \"full\"\n", "false"}, {"mode = \"full\"\nearly_stop = true\n", "true"},
+		{"mode = \"full\"\nearly_stop = true\n[compile]\nenable = true\n", NULL},
+		{"mode = \"full\"\n[compile]\nenable = true\n", NULL}, {"mode = \"none\"\n", NULL}};
+	for (size_t i = 0; i < COUNT(ends); i++) {
+		char text[512];
+		snprintf(text, sizeof text, "%s[training]\n[activation_checkpoint]\n%s", TITAN, ends[i].text);
+		take(text, "torchtitan");
+		check(KEY_train_recompute_early_stop, ends[i].early_stop);
+		import_free(&im);
+	}
+
 	take(TITAN "[training]\nlocal_batch_size = 4\nglobal_batch_size = 64\n[parallelism]\n"
 		   "pipeline_parallel_degree = 4\npipeline_parallel_schedule = \"Interleaved1F1B\"\n"
 		   "data_parallel_replicate_degree = 2\ndata_parallel_shard_degree = 8\n",
