@@ -24,6 +24,11 @@
 
 static int64_t kv_width(const struct builder *b) { return 2 * b->kv_heads * b->m->head_dim; }
 
+static const struct context_traits *kind(const struct builder *b)
+{
+	return &context_traits[b->c->parallel.context_kind];
+}
+
 static struct op part_op(const struct builder *b, enum op_kind k, int64_t keys, int64_t place)
 {
 	struct op op = build_attention_op(b, k);
@@ -31,7 +36,7 @@ static struct op part_op(const struct builder *b, enum op_kind k, int64_t keys, 
 	op.attn.back = place;
 	op.attn.seen = build_window(b);
 	op.flags |= place > 0 ? OP_ACCUMULATE : 0;
-	if (place > 0 && b->c->parallel.context_kind == CTX_RING_CONTIGUOUS)
+	if (place > 0 && !kind(b)->mirrors)
 		op.flags &= (uint32_t)~OP_CAUSAL;
 	return op;
 }
@@ -133,12 +138,12 @@ static int32_t dealt_attention_grad(struct builder *b, const struct acts *a, int
 
 void context_attention(struct builder *b, struct acts *a)
 {
-	if (b->c->parallel.context_kind == CTX_ALL_TO_ALL) {
+	if (kind(b)->deals_heads) {
 		dealt_attention(b, a);
 		return;
 	}
 	a->att = build_act(b, b->tokens, linear_proj(b).in);
-	if (b->c->parallel.context_kind == CTX_ALL_GATHER) {
+	if (!kind(b)->passes_keys) {
 		int32_t all = gather_kv(b, a->qkv);
 		build_on(b, made_op(part_op(b, OP_ATTENTION_PART, b->context * b->seq, 0)), a->qkv, all, a->att,
 			a->lse);
@@ -164,10 +169,10 @@ static void gathered_grad(struct builder *b, const struct acts *a, int32_t datt,
 
 int32_t context_attention_grad(struct builder *b, const struct acts *a, int32_t datt, int32_t delta)
 {
-	if (b->c->parallel.context_kind == CTX_ALL_TO_ALL)
+	if (kind(b)->deals_heads)
 		return dealt_attention_grad(b, a, datt, delta);
 	int32_t dqkv = build_act(b, b->tokens, linear_qkv(b).out);
-	if (b->c->parallel.context_kind == CTX_ALL_GATHER) {
+	if (!kind(b)->passes_keys) {
 		gathered_grad(b, a, datt, delta, dqkv);
 		return dqkv;
 	}

@@ -285,26 +285,23 @@ static enum status check_tensor(const struct config *c, struct error *e)
 
 static enum status check_context(const struct config *c, struct error *e)
 {
+	const struct context_traits *kind = &context_traits[c->parallel.context_kind];
 	int64_t n = c->parallel.context, s = c->model.seq_len,
-		chunks = c->model.causal && c->parallel.context_kind != CTX_ALL_TO_ALL &&
-	                                 c->parallel.context_kind != CTX_RING_CONTIGUOUS
-	                         ? 2
-	                         : 1; /* of a rank */
+		chunks = c->model.causal && kind->mirrors ? 2 : 1; /* of a rank */
 	char near[NEAREST_MAX];
 	if (n == 1)
 		return ST_OK;
-	if (c->train.attention == ATT_NAIVE && c->parallel.context_kind != CTX_ALL_GATHER)
+	if (c->train.attention == ATT_NAIVE && (kind->passes_keys || kind->deals_heads))
 		return config_error(c, KEY_train_attention, e,
-			"naive keeps the scores of all keys, and context_kind ring brings those of one rank at a "
-			"time (accepted: flash, or context_kind all_gather)");
-	if (c->parallel.context_kind == CTX_ALL_TO_ALL) {
+			"naive is not modelled with context_kind %s (accepted: flash, or context_kind all_gather)",
+			kind->name);
+	if (kind->deals_heads) {
 		const int64_t heads = model_stored_kv_heads(&c->model, c->parallel.tensor) / c->parallel.tensor;
 		if (heads % n != 0)
 			return config_error(c, KEY_parallel_context, e,
 				"%" PRId64 " does not divide the %" PRId64
-				" heads of keys of a rank, which context_kind "
-				"all_to_all deals out (nearest that do: %s)",
-				n, heads, nearest_divisors(heads, n, near));
+				" heads of keys of a rank, which context_kind %s deals out (nearest that do: %s)",
+				n, heads, kind->name, nearest_divisors(heads, n, near));
 	}
 	if (!strategy_has(c->parallel.strategy, STRATEGY_REDUCES))
 		return config_error(c, KEY_parallel_strategy, e,

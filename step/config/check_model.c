@@ -222,12 +222,12 @@ static enum status check_window(const struct config *c, struct error *e)
 	if (!c->model.causal)
 		return config_error(c, KEY_model_sliding_window, e, "%" PRId64 " needs causal attention (nearest: 0)",
 			c->model.sliding_window);
-	if (c->parallel.context > 1 &&
-		(c->parallel.context_kind == CTX_RING || c->parallel.context_kind == CTX_RING_CONTIGUOUS))
+	const struct context_traits *kind = &context_traits[c->parallel.context_kind];
+	if (c->parallel.context > 1 && kind->passes_keys)
 		return config_error_key(c, KEY_parallel_context_kind, e,
-			"ring passes on keys of whole ranks, most of which a window of %" PRId64
+			"%s passes on keys of whole ranks, most of which a window of %" PRId64
 			" does not see (nearest: all_gather)",
-			c->model.sliding_window);
+			kind->name, c->model.sliding_window);
 	return ST_OK;
 }
 
@@ -248,9 +248,10 @@ static enum status check_logits(const struct config *c, struct error *e)
 	if (m->attention_sinks && m->kv_lora_rank > 0)
 		return config_error_key(c, KEY_model_attention_sinks, e,
 			"not modelled yet with kv_lora_rank (accepted: false)");
-	if (m->attention_sinks && c->parallel.context > 1 && c->parallel.context_kind == CTX_ALL_TO_ALL)
+	const struct context_traits *kind = &context_traits[c->parallel.context_kind];
+	if (m->attention_sinks && c->parallel.context > 1 && kind->deals_heads)
 		return config_error_key(c, KEY_parallel_context_kind, e,
-			"all_to_all is not modelled yet with attention_sinks (nearest: all_gather)");
+			"%s is not modelled yet with attention_sinks (nearest: all_gather)", kind->name);
 	if (m->attention_softcap > 0 && c->train.attention_kernel == KERNEL_FA1)
 		return config_error_key(c, KEY_train_attention_kernel, e,
 			"fa1 has no attention_softcap, which FlashAttention has from 2.6 on (nearest: fa2)");

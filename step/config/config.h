@@ -15,6 +15,7 @@
 #include "base/yaml.h"
 #include "base/dtype.h"
 #include "step/algorithm.h"
+#include "step/context_kind.h"
 #include "step/import/hf_config.h"
 #include "step/model.h"
 #include "step/optimizer.h"
@@ -56,7 +57,6 @@ enum offload { OFF_NONE, OFF_OPTIMIZER, OFF_OPTIMIZER_PARAMS, OFF_ACTIVATIONS, O
 enum compression { COMPRESS_NONE, COMPRESS_BF16, COMPRESS_FP16, COMPRESS_COUNT };
 /* Which ends of the model count as a layer each where layers are cut into stages; auto: as the stack's stage_split. */
 enum count_ends { ENDS_AUTO, ENDS_NONE, ENDS_EMBEDDING, ENDS_HEAD, ENDS_BOTH, ENDS_COUNT };
-enum context_kind { CTX_RING, CTX_RING_CONTIGUOUS, CTX_ALL_GATHER, CTX_ALL_TO_ALL, CTX_COUNT };
 /* How images lie between convolutions. */
 enum memory_format { FORMAT_AUTO, FORMAT_CHANNELS_FIRST, FORMAT_CHANNELS_LAST, FORMAT_COUNT };
 /* What adds the results of a token's experts up: one kernel, or an atomic addition an element; AUTO: as the stack. */

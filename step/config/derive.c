@@ -181,10 +181,8 @@ const char *config_predicted_only(const struct config *c)
 {
 	if (c->parallel.context > 1 && c->model.sliding_window > 0)
 		return "model.sliding_window with parallel.context is predicted, not executed";
-	if (c->parallel.context > 1 && c->parallel.context_kind == CTX_ALL_TO_ALL)
-		return "parallel.context_kind all_to_all is predicted, not executed";
-	if (c->parallel.context > 1 && c->parallel.context_kind == CTX_RING_CONTIGUOUS)
-		return "parallel.context_kind ring_contiguous is predicted, not executed";
+	if (c->parallel.context > 1 && !context_traits[c->parallel.context_kind].executed)
+		return "this parallel.context_kind is predicted, not executed (nearest: ring)";
 	if (c->model.expert_groups > 0 || c->model.router_bias)
 		return c->model.router_bias ? "model.router_bias is predicted, not executed"
 		                            : "model.expert_groups is predicted, not executed";

@@ -60,8 +60,8 @@ static const struct word strategy_words[] = {STRATEGIES(STRATEGY_WORD, STRATEGY_
 static const struct word schedule_words[] = {SCHEDULES(SCHEDULE_WORD)};
 WORDS(count_ends, ENDS_COUNT, {"auto", ENDS_AUTO}, {"none", ENDS_NONE}, {"embedding", ENDS_EMBEDDING},
 	{"head", ENDS_HEAD}, {"both", ENDS_BOTH});
-WORDS(context_kind, CTX_COUNT, {"ring", CTX_RING}, {"ring_contiguous", CTX_RING_CONTIGUOUS},
-	{"all_gather", CTX_ALL_GATHER}, {"all_to_all", CTX_ALL_TO_ALL});
+#define CONTEXT_WORD(id, word, ...) {word, CTX_##id},
+static const struct word context_kind_words[] = {CONTEXT_KINDS(CONTEXT_WORD)};
 WORDS(expert_dispatch, DISPATCH_COUNT, {"all_to_all", DISPATCH_ALL_TO_ALL}, {"once_a_host", DISPATCH_ONCE_A_HOST},
 	{"deepep", DISPATCH_DEEPEP});
 WORDS(memory_format, FORMAT_COUNT, {"auto", FORMAT_AUTO}, {"channels_first", FORMAT_CHANNELS_FIRST},
