@@ -141,6 +141,14 @@ static struct found find(const char *cell, const struct word_lists *lists)
 	return f;
 }
 
+/* A host's total: one NIC a GPU, or a single one where none is sold at a GPU's share ("25Gbps/node" on 8 GPUs). */
+static struct nics of_host(double total_Gbps, int64_t gpus)
+{
+	const double share_Gbps = total_Gbps / (double)gpus;
+	return is_nic_rate(total_Gbps) && !is_nic_rate(share_Gbps) ? (struct nics){1, total_Gbps}
+	                                                           : (struct nics){gpus, share_Gbps};
+}
+
 bool network_read(const struct word_lists *lists, const char *cell, int64_t gpus, struct nics *out)
 {
 	struct found f = find(cell, NULL);
@@ -156,8 +164,8 @@ bool network_read(const struct word_lists *lists, const char *cell, int64_t gpus
 		return false; /* a generation alone says no number of NICs */
 	if (f.count > 0)
 		*out = (struct nics){(int64_t)f.count * (each ? gpus : 1), f.rate_Gbps};
-	else /* a rate alone is the host's: one NIC a GPU */
-		*out = (struct nics){gpus, f.rate_Gbps / (double)(each ? 1 : gpus)};
+	else
+		*out = each ? (struct nics){gpus, f.rate_Gbps} : of_host(f.rate_Gbps, gpus);
 	return true;
 }
 

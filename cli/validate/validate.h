@@ -23,8 +23,8 @@ struct nics {
 };
 struct word_lists; /* lists.h */
 /* Reads counts times rates: "4x100Gbps RoCE/node", "3.2 Tbps", "400Gb/s per GPU", "8x NDR". A rate without a count is
- * that of the whole host, unless it says GPU: one NIC a GPU. `gpus`: of a host. Returns false where the cell is blank
- * or says no rate. */
+ * that of the whole host, unless it says GPU: one NIC a GPU, or a single one where none is sold at a GPU's share.
+ * `gpus`: of a host. Returns false where the cell is blank or says no rate. */
 bool network_read(const struct word_lists *lists, const char *cell, int64_t gpus, struct nics *out);
 /* The class of the network, a file in configs/fabrics: `given` if it is not blank, else by the words of `inter`; NULL:
  * not named. */

@@ -26,6 +26,16 @@ int64_t pair_stride(const struct rates *r, int64_t stride, int64_t from, int64_t
 	return host % (2 * distance) == 0 ? distance : 1;
 }
 
+double stage_relief(const struct rates *r, int64_t stride, struct error *e)
+{
+	struct group g;
+	const int64_t host = r->devices_per_node;
+	if (r->is_host || r->nodes == 1 || stride >= host || rates_group(r, 2, host, &g, e) || !(g.network_Bps > 0))
+		return 1;
+	const double beside = g.pair_Bps / g.network_Bps; /* devices that share a NIC while all of them send */
+	return fmax(1, beside / fmin((double)stride, beside));
+}
+
 static double link_time_s(const struct rates *r, enum collective c, int64_t size, int64_t stride, double bytes,
 	struct error *e)
 {

@@ -56,4 +56,8 @@ bool cost_hides_tensor(const struct program *p, const struct rates *r);
  * first ranks of the mesh decide. */
 int64_t pair_stride(const struct rates *r, int64_t stride, int64_t from, int64_t to);
 
+/* Returns by how much a message between two hosts is faster than those of pair_stride, where all devices of a host
+ * send: only the ranks of one pipeline stage do, `stride` neighbours, and a NIC serves those beside it. At least 1. */
+double stage_relief(const struct rates *r, int64_t stride, struct error *e);
+
 #endif

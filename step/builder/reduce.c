@@ -232,7 +232,8 @@ static void launch_ready(struct builder *b)
 			return;
 		if (missing == 0)
 			reduce_bucket(b, b->next_bucket);
-		if (b->shards_gradients && b->next_bucket > 0) /* a unit of backward has hidden the reduction before */
+		/* a unit of backward has hidden the reduction before, or the copy to the host */
+		if (b->next_bucket > 0 && (b->shards_gradients || transient(b, b->next_bucket - 1)))
 			finish_bucket(b, b->next_bucket - 1);
 	}
 }

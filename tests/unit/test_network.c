@@ -51,7 +51,7 @@ static void test_forms(void)
 		{"50 GB/s per GPU", 8, 400},
 		{"1x 25GbE", 1, 25},
 		{"2x200 Gb/s per GPU", 16, 200},
-		{"100Gbps", 8, 12.5},
+		{"100Gbps", 1, 100},
 		{"", 0, 0},
 		{"InfiniBand", 0, 0},
 		{"InfiniBand NDR", 0, 0},
@@ -70,6 +70,11 @@ static void test_forms(void)
 		{"Slingshot-11 4x200", 4, 200},
 		{"200GbE RoCEv2", 8, 25},
 		{"16x100G EFA", 16, 100},
+		{"25Gbps/node TCP", 1, 25},
+		{"40Gbps/node", 1, 40},
+		{"800Gbps/node RDMA", 8, 100},
+		{"80 Gbps", 8, 10},
+		{"18.8Gbps/node", 8, 2.35},
 	};
 	const struct word_lists *lists = load();
 	for (size_t i = 0; i < COUNT(forms); i++) {

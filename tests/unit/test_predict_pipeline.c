@@ -244,6 +244,34 @@ static void test_message_cost(void)
 	program_destroy(p);
 }
 
+/* Eight GPUs share a NIC of 25 Gb/s. Of a stage of four, four send at once; of a stage of one, one sends, and has it
+ * all. A stage of a host or more, and GPUs with a NIC each, gain nothing. */
+static void test_message_shares(void)
+{
+	static const struct {
+		const char *system;
+		int64_t nodes, stride;
+		double relief;
+	} cases[] = {
+		{"gpu:8 rtx4090 nic:1x25Gb/s", 2, 1, 8},
+		{"gpu:8 rtx4090 nic:1x25Gb/s", 2, 2, 4},
+		{"gpu:8 rtx4090 nic:1x25Gb/s", 2, 4, 2},
+		{"gpu:8 rtx4090 nic:1x25Gb/s", 2, 8, 1},
+		{"gpu:8 rtx4090 nic:1x25Gb/s", 4, 16, 1},
+		{"gpu:8 rtx4090 nic:1x25Gb/s", 1, 4, 1},
+		{"gpu:8 rtx4090 nic:2x25Gb/s", 2, 4, 1},
+		{"gpu:8 rtx4090 nic:2x25Gb/s", 2, 1, 4},
+		{"dgx-h100", 2, 1, 1},
+	};
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		struct error e = {0};
+		struct machine m;
+		CU_ASSERT_EQUAL_FATAL(machine_load(cases[i].system, cases[i].nodes, 0, &m, &e), ST_OK);
+		NEAR(stage_relief(RATES(&m), cases[i].stride, &e), cases[i].relief, 0.01);
+		machine_free(&m);
+	}
+}
+
 /* With time on the way gpipe's first message and last gradient cross every boundary: (p-1)(F + B + 2 t); all others
  * travel while their receiver computes. */
 static void test_message_time(void)
@@ -390,6 +418,7 @@ static void test_ends_and_missing(void)
 }
 
 UNIT_MAIN("predict_pipeline", {"bubbles", test_bubbles}, {"zero bubble", test_zero_bubble},
-	{"a slow stage paces", test_uneven}, {"messages", test_message_cost}, {"time on the way", test_message_time},
+	{"a slow stage paces", test_uneven}, {"messages", test_message_cost},
+	{"messages share a NIC", test_message_shares}, {"time on the way", test_message_time},
 	{"random pipelines", test_random}, {"tensor-parallel collectives beside products", test_tensor_overlap},
 	{"ends and missing messages", test_ends_and_missing})

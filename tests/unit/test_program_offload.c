@@ -134,6 +134,11 @@ static void test_one_rank(void)
 	CU_ASSERT_DOUBLE_EQUAL(x.in_B / weights_B, 2 - 18560 / 218496.0, 1e-3);
 	CU_ASSERT_EQUAL(component_B(r, COMP_WEIGHTS), 0);
 	program_destroy(p);
+	/* gradients leave as backward makes them: two of 12 blocks', beside two gathered blocks in 4 and 2
+	 * bytes a weight */
+	p = built("parallel.strategy=fsdp train.offload=optimizer+params train.global_batch=1 model.layers=12", 1);
+	CU_ASSERT(component_B(&p->roles[0], COMP_BUFFERS) <= 5 * 4 * (uint64_t)p->roles[0].buckets.at[1].padded);
+	program_destroy(p);
 }
 
 /* Moments in 8 bits lie on the host, too: a byte and a scale for each block of 256 in place of 4 bytes, but for tensors
