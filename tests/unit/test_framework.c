@@ -128,6 +128,10 @@ static void test_blanks(void)
 	f = framework_of(&known, "prime-rl, torch dispatch FSDP2, compiled");
 	CU_ASSERT_PTR_NOT_NULL_FATAL(f);
 	CU_ASSERT_TRUE(f->fuses_sums && !f->gates_activation && f->loss_B == 14 && f->logit_B == 48);
+	f = framework_of(&known, "prime-rl FSDP2, eager");
+	CU_ASSERT_PTR_NOT_NULL_FATAL(f);
+	CU_ASSERT_STRING_EQUAL(f->stack, "pytorch-fsdp-eager");
+	CU_ASSERT_TRUE(!f->fuses_sums && !f->borrows && f->loss_B == 14);
 	f = framework_of(&known, "LiBai");
 	CU_ASSERT_PTR_NOT_NULL_FATAL(f);
 	CU_ASSERT_TRUE(f->ddp_overlaps && f->logit_B == 36);
