@@ -119,39 +119,85 @@ uint32_t timeline_last_of_role(const struct timeline *t, const struct program *p
 
 /* ---- the partition: the lanes' boundaries, each already in order, merged ---- */
 
+/* Where a lane is at an instant: before a span, in its wait, or in its move. */
+enum stage { BEFORE, WAITING, MOVING };
 struct cursor {
-	size_t span; /* t->spans.n: the lane is done */
-	enum { BEFORE, WAITING, MOVING } stage;
+	size_t span;
+	enum stage stage;
+	enum category category; /* of the span */
 };
 
-static size_t next_span(const struct timeline *t, size_t from, uint32_t actor, uint8_t lane)
+/* An actor's lanes on their way through its spans, and what is going on at the instant that they have come to. */
+struct merge {
+	const struct span *spans;        /* the actor's */
+	const uint32_t *next;            /* by span: the next one of its lane, NO_SPAN: none */
+	uint32_t left;                   /* the lanes that have spans left: 1 << enum lane each */
+	int64_t boundary_ps[LANE_COUNT]; /* when the lane's stage ends */
+	struct cursor lanes[LANE_COUNT];
+	int moving[CAT_COUNT]; /* lanes that move, by category */
+	int late, receiving;   /* lanes that wait for peers of a group, and for a message to come */
+};
+#define NO_SPAN UINT32_MAX
+
+/* Counts a lane's stage among what is going on, or takes it out (by: 1, -1). Messages are posted early: waiting for
+ * them is not lateness. */
+static void count_stage(struct merge *m, int lane, int by)
 {
-	while (from < t->spans.n && t->spans.at[from].actor == actor && t->spans.at[from].lane != lane)
-		from++;
-	return from < t->spans.n && t->spans.at[from].actor == actor ? from : t->spans.n;
+	const struct cursor *c = &m->lanes[lane];
+	if (c->stage == MOVING)
+		m->moving[c->category] += by;
+	if (c->stage != WAITING)
+		return;
+	m->late += m->spans[c->span].class_ != CLASS_SENDRECV ? by : 0;
+	m->receiving += lane == LANE_RECV_PREV || lane == LANE_RECV_NEXT ? by : 0;
 }
 
-static int64_t next_boundary(const struct timeline *t, const struct cursor *c)
+/* Puts a lane before a span, or takes it out with NO_SPAN. */
+static void begin_span(struct merge *m, int lane, uint32_t span)
 {
-	if (c->span == t->spans.n)
-		return INT64_MAX;
-	const struct span *s = &t->spans.at[c->span];
-	return c->stage == BEFORE ? s->start_ps : c->stage == WAITING ? s->move_ps : s->end_ps;
-}
-
-static void step_cursor(const struct timeline *t, struct cursor *c, uint32_t actor, uint8_t lane)
-{
-	if (c->stage != MOVING) {
-		c->stage++;
+	if (span == NO_SPAN) {
+		m->left &= ~(1u << lane);
 		return;
 	}
-	c->span = next_span(t, c->span + 1, actor, lane);
-	c->stage = BEFORE;
+	m->left |= 1u << lane;
+	m->lanes[lane] = (struct cursor){span, BEFORE, category_of(&m->spans[span])};
+	m->boundary_ps[lane] = m->spans[span].start_ps;
+}
+
+/* Moves a lane over all boundaries that lie at `now`. */
+static void step_lane(struct merge *m, int lane, int64_t now)
+{
+	struct cursor *c = &m->lanes[lane];
+	count_stage(m, lane, -1);
+	while (m->left >> lane & 1 && m->boundary_ps[lane] == now) {
+		const struct span *s = &m->spans[c->span];
+		if (c->stage == MOVING) {
+			begin_span(m, lane, m->next[c->span]);
+		} else {
+			m->boundary_ps[lane] = c->stage == BEFORE ? s->move_ps : s->end_ps;
+			c->stage++;
+		}
+	}
+	if (m->left >> lane & 1)
+		count_stage(m, lane, 1);
 }
 
 struct partition {
 	int64_t part_ps[CAT_COUNT], comm_ps, wait_ps;
 };
+
+/* What waits does nothing: the instant is idle, or a bubble, unless another lane works. */
+static void account(struct partition *p, const struct merge *m, bool taken, int64_t lasts_ps)
+{
+	int first = 0;
+	while (first < CAT_BUBBLE && m->moving[first] == 0 && !(taken && first == CAT_COMPUTE))
+		first++;
+	if (first == CAT_BUBBLE && m->receiving == 0)
+		first = CAT_IDLE;
+	p->part_ps[first] += lasts_ps;
+	p->comm_ps += m->moving[CAT_COMM] > 0 ? lasts_ps : 0;
+	p->wait_ps += m->late > 0 ? lasts_ps : 0;
+}
 
 /* When all cores begin and end to be taken, in order: n times, two for each stretch. */
 struct taken {
@@ -159,56 +205,39 @@ struct taken {
 	size_t n;
 };
 
-static void account(struct partition *p, const struct timeline *t, const struct cursor lanes[LANE_COUNT], bool taken,
-	int64_t lasts_ps)
+/* Returns the next boundary of lanes and of the taken cores, INT64_MAX without one, and the lanes that have it. */
+static int64_t next_boundary(const struct merge *m, const struct taken *taken, size_t edge, uint32_t *due)
 {
-	enum category first = taken ? CAT_COMPUTE : CAT_IDLE;
-	bool moving = false, waiting = false;
-	for (int l = 0; l < LANE_COUNT; l++) {
-		if (lanes[l].stage == BEFORE)
-			continue;
-		enum category c = category_of(&t->spans.at[lanes[l].span]);
-		if (lanes[l].stage == WAITING) { /* what waits does nothing: the instant is idle, or a bubble, unless
-			                            another lane works */
-			bool receives = l == LANE_RECV_PREV || l == LANE_RECV_NEXT;
-			waiting = waiting ||
-			          t->spans.at[lanes[l].span].class_ !=
-			                  CLASS_SENDRECV; /* messages are posted early: that is not lateness */
-			first = receives && first == CAT_IDLE ? CAT_BUBBLE : first;
-			continue;
-		}
-		moving = moving || c == CAT_COMM;
-		first = c < first ? c : first;
+	int64_t next = edge < taken->n ? taken->edge_ps[edge] : INT64_MAX;
+	*due = 0;
+	for (uint32_t left = m->left; left; left &= left - 1) {
+		const int64_t at = m->boundary_ps[__builtin_ctz(left)];
+		*due = at < next ? left & -left : at == next ? *due | (left & -left) : *due;
+		next = at < next ? at : next;
 	}
-	p->part_ps[first] += lasts_ps;
-	p->comm_ps += moving ? lasts_ps : 0;
-	p->wait_ps += waiting ? lasts_ps : 0;
+	return next;
 }
 
-static struct partition partition_of(const struct timeline *t, uint32_t actor, size_t first_span,
+/* Fills the partition of an actor's n spans. next: of struct merge, to be filled. */
+static struct partition partition_of(const struct timeline *t, const struct span *spans, size_t n, uint32_t *next,
 	const struct taken *taken)
 {
 	struct partition p = {0};
-	struct cursor lanes[LANE_COUNT];
-	size_t edge = 0;
+	struct merge m = {.spans = spans, .next = next};
+	uint32_t of_lane[LANE_COUNT], due;
+	memset(of_lane, 0xff, sizeof of_lane);
+	for (size_t i = n; i-- > 0; of_lane[spans[i].lane] = (uint32_t)i)
+		next[i] = of_lane[spans[i].lane];
 	for (int l = 0; l < LANE_COUNT; l++)
-		lanes[l] = (struct cursor){.span = next_span(t, first_span, actor, (uint8_t)l)};
-	int64_t now = 0;
-	for (;;) {
-		int64_t next = edge < taken->n ? taken->edge_ps[edge] : INT64_MAX;
-		for (int l = 0; l < LANE_COUNT; l++) {
-			int64_t at = next_boundary(t, &lanes[l]);
-			next = at < next ? at : next;
-		}
-		if (next == INT64_MAX)
-			break;
-		account(&p, t, lanes, edge % 2 == 1, next - now);
-		now = next;
+		begin_span(&m, l, of_lane[l]);
+	int64_t now = 0, then;
+	for (size_t edge = 0; (then = next_boundary(&m, taken, edge, &due)) < INT64_MAX;) {
+		account(&p, &m, edge % 2 == 1, then - now);
+		now = then;
 		while (edge < taken->n && taken->edge_ps[edge] == now)
 			edge++;
-		for (int l = 0; l < LANE_COUNT; l++)
-			while (next_boundary(t, &lanes[l]) == now)
-				step_cursor(t, &lanes[l], actor, (uint8_t)l);
+		for (; due; due &= due - 1)
+			step_lane(&m, __builtin_ctz(due), now);
 	}
 	p.part_ps[CAT_IDLE] += t->step_ps - now;
 	return p;
@@ -292,9 +321,15 @@ enum status timeline_breakdown_shared(const struct timeline *t, uint32_t actor, 
 		st = find_taken(t, actor, shared, &taken, e);
 	if (st)
 		return st;
-	const size_t first = first_span(t, actor);
-	struct partition p = partition_of(t, actor, first, &taken);
+	const size_t first = first_span(t, actor), n = first_span(t, actor + 1) - first;
+	uint32_t *next = malloc((n + 1) * sizeof *next);
+	struct partition p = {0};
+	if (next)
+		p = partition_of(t, &t->spans.at[first], n, next, &taken);
+	free(next);
 	free(taken.edge_ps);
+	if (!next)
+		return error_nomem(e, "the timeline's partition");
 	out->step_s = (double)t->step_ps * S_PER_PS;
 	out->optimizer_s = (double)p.part_ps[CAT_OPTIMIZER] * S_PER_PS;
 	out->compute_s = (double)p.part_ps[CAT_COMPUTE] * S_PER_PS;
@@ -306,7 +341,7 @@ enum status timeline_breakdown_shared(const struct timeline *t, uint32_t actor, 
 	out->comm_s = (double)p.comm_ps * S_PER_PS;
 	out->wait_s = (double)p.wait_ps * S_PER_PS;
 	out->overlap = p.comm_ps > 0 ? 1 - (double)p.part_ps[CAT_COMM] / (double)p.comm_ps : 1;
-	for (size_t i = first; i < t->spans.n && t->spans.at[i].actor == actor; i++) {
+	for (size_t i = first; i < first + n; i++) {
 		const struct span *s = &t->spans.at[i];
 		out->class_s[s->class_] += (double)(s->end_ps - s->move_ps) * S_PER_PS;
 		out->class_n[s->class_]++;
