@@ -23,6 +23,7 @@ struct passes { /* of one micro-batch on one rank */
 	double gap_s[PASSES];
 	double weights_s;       /* of the backward pass: gradients of weights */
 	double backward_work_s; /* of the backward pass: the compute lane works */
+	double lead_s;          /* of the forward pass: what comes before a layer's first product */
 };
 
 /* A layer here is the layers that repeat (struct layer_order): of a part that has so many layers, any so many that
@@ -37,14 +38,16 @@ struct comm_bound {
 	double layer_s, layer_again_s; /* collectives of a layer's parameters in the first micro-batch, and in each
 	                                  further one */
 	double gather_s;               /* of layer_again_s: the gathers */
+	double forward_gather_s;       /* of a layer and its forward pass; 0 where it gathers several units */
 	double static_B;               /* of a layer: weights, gradients, the optimizer's state */
 	double gradients_B;            /* of static_B */
 };
 
 /* A pass on the compute lane, from the begin of its first op to the end of its last. */
 struct pass_span {
-	double from_s, to_s, work_s, weights_s, gap_s;
-	int layer; /* of the op before */
+	double from_s, to_s, work_s, weights_s, gap_s, lead_s;
+	int layer;  /* of the op before */
+	bool leads; /* no product of the layer has come yet */
 };
 
 static double duration_s(const struct pass_span *p) { return p->to_s - p->from_s; }
@@ -74,6 +77,8 @@ struct bound_run {
 	struct passes head;              /* its own ops, one after the other */
 	double host_s;                   /* the host thread launches the passes */
 	double comm_s, gather_s;         /* sum over the lane of gradients and gathers, and of the gathers alone */
+	double forward_gather_s;         /* of these, in forward passes; their number */
+	int forward_gathers;
 	double static_B, gradients_B, peak_B;
 };
 
@@ -96,6 +101,31 @@ static bool begins_layer(const struct role *r, const struct op *op, struct leadi
 			at->leads = false;
 	}
 	return at->leads;
+}
+
+static void add_work(struct pass_span *pass, const struct op *op, double start_s, double end_s, double op_s)
+{
+	const bool begins = op->layer >= 0 && op->layer != pass->layer;
+	pass->from_s = pass->from_s < 0 ? start_s : pass->from_s;
+	if (begins && pass->layer >= 0)
+		pass->gap_s = fmax(pass->gap_s, start_s - pass->to_s);
+	pass->leads = begins || (pass->leads && op->layer >= 0);
+	if (pass->leads) { /* with the wait before the op */
+		pass->leads = op_class_of(op) != CLASS_GEMM;
+		pass->lead_s += (pass->leads ? end_s : start_s) - pass->to_s;
+	}
+	pass->layer = op->layer;
+	pass->work_s += op_s;
+	pass->to_s = end_s;
+}
+
+static void add_comm(struct bound_run *out, const struct op *op, double op_s)
+{
+	const bool gathers = op->coll == COLL_ALL_GATHER, forward = op->phase == PHASE_FORWARD;
+	out->comm_s += op_s;
+	out->gather_s += gathers ? op_s : 0;
+	out->forward_gather_s += gathers && forward ? op_s : 0;
+	out->forward_gathers += gathers && forward;
 }
 
 /* Starts every op as soon as its lane and its dependencies allow, and gives it its time alone: nothing in the engine is
@@ -122,25 +152,19 @@ static enum status run_alone(const struct program *p, const struct prices *price
 		end_s[i] = lane_s[op->lane] = start_s + op_s - tile_overlap_s;
 		if (tile_overlap_is_tail(op))
 			lane_s[op->lane] += tile_overlap_s;
-		out->comm_s += op->lane == LANE_COMM ? c->alone_s : 0;
-		out->gather_s += op->lane == LANE_COMM && op->coll == COLL_ALL_GATHER ? c->alone_s : 0;
+		if (op->lane == LANE_COMM)
+			add_comm(out, op, c->alone_s);
 		/* gradients are summed once a step, in whichever micro-batch */
 		out->host_s += is_work(op) || (op->lane == LANE_MODEL_COMM && op->bucket < 0) ? c->issue_s : 0;
 		if (!is_work(op))
 			continue;
 		const int which = op->phase == PHASE_BACKWARD ? BACKWARD : FORWARD;
-		struct pass_span *pass = &out->pass[which];
-		pass->from_s = pass->from_s < 0 ? start_s : pass->from_s;
-		if (pass->layer >= 0 && op->layer >= 0 && op->layer != pass->layer)
-			pass->gap_s = fmax(pass->gap_s, start_s - pass->to_s);
-		pass->layer = op->layer;
-		pass->work_s += op_s;
-		pass->to_s = end_s[i];
+		add_work(&out->pass[which], op, start_s, end_s[i], op_s);
 		const double weights_s = op->phase == PHASE_BACKWARD && op_class_of(op) == CLASS_GEMM &&
 		                                         (op->flags & OP_TRANS_A)
 		                                 ? op_s
 		                                 : 0;
-		pass->weights_s += weights_s;
+		out->pass[which].weights_s += weights_s;
 		if (is_head(op)) {
 			out->head.pass_s[which] += op_s;
 			out->head.weights_s += weights_s;
@@ -242,6 +266,7 @@ static enum status measure_layer(struct evaluator *v, void *piece, struct error 
 	}
 	out->host_s = longer->host_s - shorter->host_s;
 	out->layer.weights_s = longer->pass[BACKWARD].weights_s - shorter->pass[BACKWARD].weights_s;
+	out->layer.lead_s = longer->pass[FORWARD].lead_s - shorter->pass[FORWARD].lead_s;
 	out->layer.backward_work_s = longer->pass[BACKWARD].work_s - shorter->pass[BACKWARD].work_s;
 	/* a micro-batch twice as large keeps twice as much of activations, and no more of anything else: copies of
 	 * weights, which not every strategy has */
@@ -267,8 +292,8 @@ static enum status measure_comm(struct evaluator *v, void *piece, struct error *
 	struct config *small = &v->small;
 	const struct parallel *p = &v->plan.parallel;
 	const bool units = strategy_has(p->strategy, STRATEGY_UNITS);
-	double layer_s[2] = {0}, gather_s[2] = {0}; /* of a layer in one micro-batch, and in two */
-	struct bound_run run[2];                    /* layers */
+	double layer_s[2] = {0}, gather_s[2] = {0}, forward_s = 0; /* of a layer in one micro-batch, and in two */
+	struct bound_run run[2];                                   /* layers */
 	for (int again = units ? 0 : 1; again < 2; again++) {
 		for (int k = 0; k < 2; k++) {
 			short_config(&v->plan, SHORT_REPEATS + k, small);
@@ -277,6 +302,7 @@ static enum status measure_comm(struct evaluator *v, void *piece, struct error *
 			small->parallel.shard = p->shard;
 			small->parallel.sequence_parallel &= v->plan.model.experts > 0;
 			small->parallel.tensor_overlap = false;
+			small->parallel.prefetch = 0; /* a layer's gathers come in its own pass */
 			small->train.micro_batch = 1;
 			small->data.bytes = inputs_B(&v->plan, 1);
 			small->micro_batches = 1 + again;
@@ -288,8 +314,10 @@ static enum status measure_comm(struct evaluator *v, void *piece, struct error *
 		}
 		layer_s[again] = run[1].comm_s - run[0].comm_s;
 		gather_s[again] = run[1].gather_s - run[0].gather_s;
+		if (again == 0 && run[1].forward_gathers - run[0].forward_gathers == v->order.period)
+			forward_s = run[1].forward_gather_s - run[0].forward_gather_s;
 	}
-	*out = (struct comm_bound){layer_s[0], layer_s[1] - layer_s[0], gather_s[1] - gather_s[0],
+	*out = (struct comm_bound){layer_s[0], layer_s[1] - layer_s[0], gather_s[1] - gather_s[0], forward_s,
 		fmax(0, run[1].static_B - run[0].static_B), fmax(0, run[1].gradients_B - run[0].gradients_B)};
 	return ST_OK;
 }
@@ -401,6 +429,25 @@ static double memory_B(const struct config *c, const struct layer_order *o, cons
 	return layers * chunks * (comm->static_B - comm->gradients_B + with_B) + (double)mem.overhead_B;
 }
 
+/* Mixes the bounds of layers that recompute, `own`, with those of layers that do not. The builder decides which stage
+ * recomputes. With a pipeline, or where layers differ, all layers count with the shorter time and the smaller memory of
+ * the two kinds. */
+static void mix_layers(const struct config *c, const struct layer_order *o, const struct layer_bound *plain,
+	struct layer_bound *own)
+{
+	const bool known = c->parallel.pipeline == 1 && o->leading == 0 && o->period == 1;
+	const double again = known ? (double)c->train.recompute_layers / (double)c->model.layers : 0,
+		     small = known ? again : 1;
+	double *own_s = own->layer.pass_s;
+	const double *plain_s = plain->layer.pass_s;
+	own_s[FORWARD] = fmin(own_s[FORWARD], plain_s[FORWARD]);
+	own_s[BACKWARD] = plain_s[BACKWARD] + again * fmax(0, own_s[BACKWARD] - plain_s[BACKWARD]);
+	own->layer.lead_s = fmax(own->layer.lead_s, plain->layer.lead_s);
+	own->layer.backward_work_s = plain->layer.backward_work_s;
+	own->host_s = fmin(own->host_s, plain->host_s);
+	own->kept_B = plain->kept_B + small * fmin(0, own->kept_B - plain->kept_B);
+}
+
 enum status lower_bound_of(struct evaluator *v, const struct config *c, struct plan_lower_bound *out, struct error *e)
 {
 	const struct parallel *p = &c->parallel;
@@ -421,18 +468,7 @@ enum status lower_bound_of(struct evaluator *v, const struct config *c, struct p
 		const struct layer_bound *plain = find_layer(v, REC_NONE, e);
 		if (!plain)
 			return e->status;
-		/* The builder decides which stage recomputes. With a pipeline, or where layers differ, all layers count
-		 * with the shorter time and the smaller memory of the two kinds. */
-		const bool known = p->pipeline == 1 && o.leading == 0 && o.period == 1;
-		const double again = known ? (double)c->train.recompute_layers / (double)layers : 0,
-			     small = known ? again : 1;
-		double *own_s = own.layer.pass_s;
-		const double *plain_s = plain->layer.pass_s;
-		own_s[FORWARD] = fmin(own_s[FORWARD], plain_s[FORWARD]);
-		own_s[BACKWARD] = plain_s[BACKWARD] + again * fmax(0, own_s[BACKWARD] - plain_s[BACKWARD]);
-		own.layer.backward_work_s = plain->layer.backward_work_s;
-		own.host_s = fmin(own.host_s, plain->host_s);
-		own.kept_B = plain->kept_B + small * fmin(0, own.kept_B - plain->kept_B);
+		mix_layers(c, &o, plain, &own);
 	}
 	if (c->train.offload == OFF_ACTIVATIONS && c->train.offload_layers < layers)
 		own.kept_B *= (double)(layers - c->train.offload_layers) / (double)layers;
@@ -444,9 +480,12 @@ enum status lower_bound_of(struct evaluator *v, const struct config *c, struct p
 	}
 	if (p->pipeline > 1) /* reduced once for all micro-batches, and gathered once where units stay whole */
 		comm.layer_again_s = p->reshard_after_forward ? comm.gather_s : 0;
-	const double devices_s = pipeline_s(c, &o, &own.layer, &own.head, &comm) *
-	                         stragglers_slowdown(v->m, (c->ranks + per - 1) / per);
-	out->step_s = fmax(devices_s, host_s(c, &o, own.host_s));
+	const double slowdown = stragglers_slowdown(v->m, (c->ranks + per - 1) / per),
+		     launches_s = host_s(c, &o, own.host_s);
+	out->step_s = fmax(slowdown * pipeline_s(c, &o, &own.layer, &own.head, &comm), launches_s);
+	if (p->pipeline == 1)
+		own.layer.pass_s[FORWARD] += fmax(0, comm.forward_gather_s - own.layer.lead_s);
+	out->unfetched_s = fmax(slowdown * pipeline_s(c, &o, &own.layer, &own.head, &comm), launches_s);
 	out->memory_B = memory_B(c, &o, v->m, own.kept_B, &comm);
 	return ST_OK;
 }

@@ -26,6 +26,11 @@
  * batch (fsdp, hsdp), or once a step where a pipeline keeps weights gathered. Buckets of gradients may share layers,
  * and count as nothing.
  *
+ * Without a pipeline, units that are not gathered ahead (prefetch 0, or no overlap) are gathered once the layer before
+ * has ended, and a layer's first product waits for its unit. Each forward pass of a layer then takes longer by the
+ * gather, less what of the layer comes before that product. Layers of several units count without it: the product waits
+ * for one of them.
+ *
  * The memory bound is the static memory of the first stage's layers, and the activations that the stage keeps of the
  * micro-batches that its schedule has in flight at once.
  */
@@ -35,8 +40,10 @@
 #include "sim/search/evaluate.h"
 
 struct plan_lower_bound {
-	double step_s, memory_B; /* memory_B: of one rank of the first stage */
-	bool folds;              /* false: the plan is sure to be predicted, not put together from pieces */
+	double step_s;      /* whatever the buckets, and however far ahead units are gathered */
+	double unfetched_s; /* of fsdp and hsdp where no unit is gathered ahead; step_s or more */
+	double memory_B;    /* of one rank of the first stage */
+	bool folds;         /* false: the plan is sure to be predicted, not put together from pieces */
 };
 
 /* Fills the bounds of a resolved config on the evaluator's machine; 0 for models whose layers do not repeat (struct

@@ -70,6 +70,7 @@ static enum status bound_all(struct search_state *state, struct search_counts *c
 		struct plan_lower_bound bound;
 		st = lower_bound_of(v, config, &bound, e);
 		shape.lower_bound_s = bound.step_s;
+		shape.unfetched_bound_s = bound.unfetched_s;
 		shape.lower_bound_B = bound.memory_B;
 		shape.blocks = bound.folds ? 0 : fold_blocks(config) * (double)n;
 		s->shapes.at[legal] = shape;
@@ -84,6 +85,13 @@ static enum status bound_all(struct search_state *state, struct search_counts *c
 
 /* ---- batches of shapes, in the order of their bounds ---- */
 
+static double variant_bound_s(const struct shape *s, const struct variant *v)
+{
+	const bool ahead = v->overlap && v->prefetch > 0,
+		   units = strategy_has((enum strategy)s->value[PLAN_STRATEGY], STRATEGY_UNITS);
+	return units && !ahead ? s->unfetched_bound_s : s->lower_bound_s;
+}
+
 static enum status evaluate_shape(const struct search_space *space, struct worker *k, struct shape_outcome *out,
 	struct error *e)
 {
@@ -93,6 +101,9 @@ static enum status evaluate_shape(const struct search_space *space, struct worke
 	out->n = search_variants(space, shape, v);
 	evaluator_time_below(k->evaluator, out->below_B);
 	for (size_t i = 0; i < out->n && !st; i++) {
+		out->pruned[i] = variant_bound_s(shape, &v[i]) > out->limit_s;
+		if (out->pruned[i])
+			continue;
 		search_config(space, shape, &v[i], &k->config);
 		st = evaluate_plan(k->evaluator, &k->config, space->ranks, &out->of[i], e);
 	}
@@ -148,7 +159,7 @@ static enum status merge_shape(struct search_state *state, const struct shape_ou
 	for (uint32_t i = 0; i < o->n; i++) {
 		const struct evaluation *x = &o->of[i];
 		const struct point p = {x->step_s, x->memory_B, o->shape * VARIANTS_MAX + i};
-		if (x->dominated) {
+		if (o->pruned[i] || x->dominated) {
 			c->pruned++;
 			continue;
 		}
@@ -206,6 +217,7 @@ static uint64_t dominated_from_B(const struct search_state *state, const struct 
 static enum status fill_batch(struct search_state *state, size_t *at, struct search_counts *c, struct error *e)
 {
 	const bool all = state->o->exhaustive;
+	const double most_s = limit_s(state); /* of a batch: it changes when one is merged */
 	for (state->n_batch = 0; *at < state->space.shapes.n && state->n_batch < SEARCH_BATCH; ++*at) {
 		const uint32_t shape = state->order[*at];
 		const struct shape *s = &state->space.shapes.at[shape];
@@ -214,7 +226,7 @@ static enum status fill_batch(struct search_state *state, size_t *at, struct sea
 		const uint64_t below_B = dominated_from_B(state, s);
 		if (s->lower_bound_s == 0 && !all && c->timed + c->too_large >= SEARCH_UNBOUNDED) {
 			c->left += n;
-		} else if (s->lower_bound_s > limit_s(state) || (double)below_B <= s->lower_bound_B) {
+		} else if (s->lower_bound_s > most_s || (double)below_B <= s->lower_bound_B) {
 			c->pruned += n;
 		} else if (s->lower_bound_B > (double)state->usable.device.mem_B && !all) {
 			const struct point p = {.memory_B = (uint64_t)s->lower_bound_B, .plan = shape * VARIANTS_MAX};
@@ -225,7 +237,9 @@ static enum status fill_batch(struct search_state *state, size_t *at, struct sea
 			c->left += n;
 		} else {
 			state->blocks += s->blocks;
-			state->batch[state->n_batch++] = (struct shape_outcome){.shape = shape, .below_B = below_B};
+			state->batch[state->n_batch++] = (struct shape_outcome){.shape = shape,
+				.below_B = below_B,
+				.limit_s = most_s};
 		}
 	}
 	return ST_OK;

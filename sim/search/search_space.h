@@ -14,8 +14,9 @@
 #include "step/plan.h"
 
 struct shape {
-	int32_t value[PLAN_KEYS];            /* AUTO: shard unless hsdp; all recompute_layers. The variant's keys: 0 */
-	double lower_bound_s, lower_bound_B; /* of all its variants (sim/search/lower_bound.h); filled by the search */
+	int32_t value[PLAN_KEYS]; /* AUTO: shard unless hsdp; all recompute_layers. The variant's keys: 0 */
+	/* sim/search/lower_bound.h; filled by the search. The first and the last are of all its variants. */
+	double lower_bound_s, unfetched_bound_s, lower_bound_B;
 	/* Layers x micro-batches that are simulated for all its variants; 0: they are put together from pieces. Filled
 	 * by the search. */
 	double blocks;

@@ -19,7 +19,9 @@ struct point {
 struct shape_outcome {
 	uint32_t shape;
 	uint64_t below_B; /* a plan of it that needs so much is dominated */
+	double limit_s;   /* a variant whose bound is above is pruned */
 	size_t n;
+	bool pruned[VARIANTS_MAX];
 	struct evaluation of[VARIANTS_MAX];
 	enum status status;
 	struct error error;
