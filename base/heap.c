@@ -8,8 +8,8 @@
 
 #define MIB ((size_t)1 << 20)
 #define BLOCK_B (64 * MIB)
-#define TOP_B (256 * MIB)
-#define ROOM_B (192 * MIB) /* below TOP_B, or malloc would give it back */
+#define TOP_B (1024 * MIB)
+#define ROOM_B (960 * MIB) /* below TOP_B, or malloc would give it back */
 #define HUGE_B (2 * MIB)   /* a huge page of x86-64, and of most others */
 
 /* The first pages of a program of some ten MiB cost as much as building it: the system maps and clears each by itself.
@@ -28,9 +28,10 @@ static void ask_for_huge_pages(void)
 #endif
 }
 
-/* Programs of a few MiB are built and freed in turn. With its usual thresholds glibc gives their pages back each time,
- * and the system clears and maps them again: up to a quarter of a search's CPU time. Blocks beyond BLOCK_B, which only
- * long programs have, still go back at once; up to TOP_B stay at the top of the heap. */
+/* Programs are built and freed in turn: of a few MiB while a search times plans, of some hundred for those that it
+ * shows. With its usual thresholds glibc gives their pages back each time, and the system clears and maps them again:
+ * up to a quarter of a search's CPU time. Blocks beyond BLOCK_B, which only long programs have, still go back at once;
+ * up to TOP_B stay at the top of the heap. */
 void heap_keep_freed(void)
 {
 #ifdef M_TRIM_THRESHOLD
