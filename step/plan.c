@@ -63,8 +63,8 @@ void plan_put_cluster(struct config *c, int64_t nodes, int64_t gpus_per_node)
 
 /* ---- in words ---- */
 
-/* X(id, word, meaning): in the order of plan_words. Strategies and schedules are not here: the config has their words.
- */
+/* X(id, word, meaning): in the order of plan_words. Of strategies only the one with a number is here, and no schedules:
+ * the config has their words. */
 #define TERM_ROWS(X) \
 	X(TENSOR, "tp", "tensor-parallel ranks") \
 	X(SEQUENCE, "sp", "sequence parallelism") \
@@ -74,6 +74,7 @@ void plan_put_cluster(struct config *c, int64_t nodes, int64_t gpus_per_node)
 	X(EXPERT_TENSOR, "etp", "ranks that share an expert") \
 	X(PIPELINE, "pp", "pipeline stages, the schedule, chunks of a stage") \
 	X(DATA, "dp", "data-parallel ranks") \
+	X(HSDP, "hsdp", "weights are cut among so many of these, and copied to the others") \
 	X(MICRO_BATCH, "mb", "sequences of a micro-batch") \
 	X(SELECTIVE, "selective", "attention or some modules are recomputed") \
 	X(FULL, "full", "layers are recomputed, all or so many") \

@@ -106,7 +106,7 @@ The catalogue. (Figures and sources are tests/unit/test_catalogue.c's business: 
     dgx-1-p100*           NVIDIA DGX-1 (P100)                                8 x p100-sxm      mesh          18     72     4 x 100   6.25   3.20*   129000       -
     dgx-1-v100*           NVIDIA DGX-1 (V100 16 GB)                          8 x v100-sxm-16   mesh          20    120     4 x 100   6.25   3.50*  149000*       -
     dgx-1-v100-32*        NVIDIA DGX-1 (V100 32 GB)                          8 x v100-sxm-32   mesh          20    120     4 x 100   6.25   3.50*        -       -
-    dgx-2*                NVIDIA DGX-2                                       16 x v100-sxm-32  NVSwitch     120    120     8 x 100   6.25  10.00*  399000*       -
+    dgx-2*                NVIDIA DGX-2                                       16 x v100-sxm-32  NVSwitch     120    120     8 x 100   6.25   10.00   399000       -
     dgx-a100              NVIDIA DGX A100 640GB                              8 x a100-sxm-80   NVSwitch     240    240     8 x 200     25    6.50        -       -
     dgx-a100-320          NVIDIA DGX A100 320GB                              8 x a100-sxm-40   NVSwitch     240    240     8 x 200     25    6.50   199000       -
     dgx-b200              NVIDIA DGX B200                                    8 x b200          NVSwitch   721.8  721.8     8 x 400     50   14.30   515410       -

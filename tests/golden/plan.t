@@ -198,3 +198,9 @@ config's own.
 
     $ stepsim plan --model llama3-405b --system dgx-h100 --gpus 1024 --set parallel.context=1 --set parallel.pipeline=1 -q | grep -c 'too much'
     1
+
+The number behind hsdp is explained with the other words.
+
+    $ stepsim plan --model llama3-70b --system dgx-h100 --gpus 64 --set train.recompute=full --set train.micro_batch=1 --set parallel.tensor=1 --set parallel.pipeline=1 --set parallel.context=1 --set parallel.strategy=hsdp -q | grep -A1 '^Words'
+    Words of a plan: dp: data-parallel ranks; hsdp: weights are cut among so many of these, and copied
+      to the others; mb: sequences of a micro-batch; full: layers are recomputed, all or so many;
