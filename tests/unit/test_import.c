@@ -98,6 +98,13 @@ static void test_torchtitan(void)
 		check(KEY_train_recompute_early_stop, ends[i].early_stop);
 		import_free(&im);
 	}
+	/* that of a block with experts stands around compiled parts */
+	take("[model]\nname = \"deepseek_v3\"\nflavor = \"16B\"\n[training]\n[activation_checkpoint]\nmode = \"full\"\n"
+	     "[compile]\nenable = true\n",
+		"torchtitan");
+	check(KEY_train_stack, "pytorch-fsdp");
+	check(KEY_train_recompute_early_stop, "false");
+	import_free(&im);
 
 	take(TITAN "[training]\nlocal_batch_size = 4\nglobal_batch_size = 64\n[parallelism]\n"
 		   "pipeline_parallel_degree = 4\npipeline_parallel_schedule = \"Interleaved1F1B\"\n"
