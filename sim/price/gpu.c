@@ -208,13 +208,16 @@ static double fp4_s(const struct op *op, const struct rates *r, const struct sta
 }
 
 /* Returns how much longer than their bytes those kernels of an op take that sum rows or columns: too few of their loads
- * are under way to fill a fast memory. For a norm's weights PyTorch gives a block of threads all rows of 32 columns, so
- * narrow norms keep few SMs busy and their rows decide (aten/src/ATen/native/cuda/layer_norm_kernel.cu). */
+ * are under way to fill a fast memory. A bias's gradient takes a time by its rows, which a thread adds one after
+ * another (aten/src/ATen/native/cuda/Reduce.cuh). For a norm's weights PyTorch gives a block of threads all rows of 32
+ * columns, so narrow norms keep few SMs busy and their rows decide (aten/src/ATen/native/cuda/layer_norm_kernel.cu). */
 static double reduced_s(const struct op *op, const struct rates *r, const struct stack *s)
 {
 	const double bytes = operators_reduced_B(op, s);
 	if (!(bytes > 0) || !(r->reduced_Bps > 0))
 		return 0;
+	if (op->kind == OP_BIAS_GRAD)
+		return (double)op->matrix.rows / r->added_rows_per_s;
 	const bool by_columns = op->kind == OP_NORM_GRAD &&
 	                        (!(op->flags & OP_RMS) || s->fused_kernels & FUSE_TORCH_NORM);
 	const double rows_s = by_columns ? (double)op->matrix.rows / r->summed_rows_per_s : 0;
@@ -394,10 +397,27 @@ static double unequal_blocks(const struct op *op, const struct rates *r, const s
 	return each > 0 ? ceil(each) / each : 1;
 }
 
+/* Returns what the stack says that an update of Adam in fp32 moves for each parameter; 0: what the op has. */
+static double update_each_B(const struct op *op, const struct stack *s)
+{
+	if (op->kind != OP_OPTIMIZER)
+		return 0;
+	return op->flags & OP_FUSED && s->optimizer_fused_B > 0 ? s->optimizer_fused_B : s->optimizer_B;
+}
+
+/* Weights, their gradients and both moments alike have 16 bits. */
+static bool is_narrow_update(const struct op *op, const struct stack *s)
+{
+	return update_each_B(op, s) > 0 && op->update.halved && !(op->flags & (OP_MASTER | OP_STATES_8)) &&
+	       dtype_bytes((enum dtype)op->dtype) == 2 && dtype_bytes((enum dtype)op->out_dtype) == 2;
+}
+
 /* Rows that are looked up one by one stream more slowly. A swap moves whole blocks of rows, so it does not. */
 static double memory_s(const struct op *op, const struct rates *r, const struct stack *s)
 {
-	const double streams_Bps = r->memory_Bps * (permutes(op) ? r->parameters->gpu.permuted_share : 1);
+	const struct parameters *x = r->parameters;
+	const double streams_Bps = r->memory_Bps * (permutes(op) ? x->gpu.permuted_share : 1) *
+	                           (is_narrow_update(op, s) ? x->gpu.narrow_update : 1);
 	return (gpu_op_B(op, s) + biases_B(op, r, s)) / streams_Bps * unequal_blocks(op, r, s);
 }
 
@@ -438,12 +458,13 @@ static double softmax_B(const struct op *op, double counted_B, const struct stac
 	                   : counted_B * s->elementwise_passes;
 }
 
-/* Returns the traffic of an update. The stack's numbers are of one pass over Adam's state. */
+/* Returns the traffic of an update. The stack's numbers are of one pass over Adam's state, all in fp32. */
 static double update_B(const struct op *op, double counted_B, const struct stack *s)
 {
-	const bool one_kernel = op->flags & OP_FUSED && s->optimizer_fused_B > 0;
-	const double each_B = one_kernel ? s->optimizer_fused_B : s->optimizer_B;
-	return each_B > 0 && op->kind == OP_OPTIMIZER ? each_B * (double)op->update.elements - saved_B(op) : counted_B;
+	const double all_B = update_each_B(op, s) * (double)op->update.elements;
+	if (!(all_B > 0))
+		return counted_B;
+	return is_narrow_update(op, s) ? all_B / 2 : all_B - saved_B(op);
 }
 
 /* Returns the bytes that what runs inside an experts' product adds to those of the product. An activation reads on the

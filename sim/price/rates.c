@@ -90,6 +90,7 @@ static void set_device(const struct machine *m, const struct what_if *w, struct 
 		r->unvectorized_per_s = (double)d->sms * clocks_per_s * m->parameters->gpu.unvectorized;
 		r->reduced_Bps = (double)d->sms * clocks_per_s * m->parameters->gpu.reduction_B;
 		r->summed_rows_per_s = clocks_per_s * m->parameters->gpu.summed_rows;
+		r->added_rows_per_s = clocks_per_s * m->parameters->gpu.added_rows;
 		r->fp4_per_s[0] = (double)d->sms * clocks_per_s * m->parameters->gpu.fp4_cast;
 		r->fp4_per_s[1] = (double)d->sms * clocks_per_s * m->parameters->gpu.fp4_grad_cast;
 	}

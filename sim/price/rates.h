@@ -53,6 +53,7 @@ struct rates {
 	double unvectorized_per_s;            /* elements that pass a kernel which is not vectorized; 0: not known */
 	double reduced_Bps;                   /* of kernels that sum rows or columns; 0: not known */
 	double fp4_per_s[2];      /* elements that torchao's kernels make NVFP4; [1]: of gradients; 0: not known */
+	double added_rows_per_s;  /* of a matrix, for a bias's gradient; 0: not known */
 	double summed_rows_per_s; /* of a layer norm, summed for its weights' gradients; 0: not known */
 	struct power_cap {
 		double J_per_flop;          /* beyond idle, of products that the power limit held down; 0: none was */

@@ -247,7 +247,7 @@ static void test_unvectorized(void)
 }
 
 /* Kernels that sum move so many bytes a clock and SM, or as many as the memory. A layer norm's weights take a time by
- * their rows where it is narrow, an RMS norm's do not. */
+ * their rows where it is narrow, an RMS norm's do not. A bias's gradient takes one beside its bytes. */
 static void test_reductions(void)
 {
 	mesh(1, 1);
@@ -274,6 +274,12 @@ static void test_reductions(void)
 	NEAR(cost(&m, grad).alone_s, KERNEL_S + elements * (6 / 1.8e12 + 4 / rate));
 	m.device.boost_Hz = 1e11;
 	NEAR(cost(&m, grad).alone_s, KERNEL_S + 10 * elements / 1.8e12);
+	m.device.boost_Hz = 1e9;
+	struct op bias = {.kind = OP_BIAS_GRAD, .dtype = DT_BF16, .out_dtype = DT_BF16, .matrix = {65536, 64}};
+	s->operators.of[OPERATOR_BIAS_GRAD][false] = s->operators.reduced[OPERATOR_BIAS_GRAD][false] =
+		(struct accesses){1, 0};
+	NEAR(m.parameters->gpu.added_rows, 0.4);
+	NEAR(cost(&m, bias).alone_s, KERNEL_S + 2 * elements / 1.8e12 + 65536 / 0.4e9);
 	*s = stack_default();
 }
 
