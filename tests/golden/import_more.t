@@ -41,7 +41,8 @@ LLaMA-Factory's version 1, and its trainer over Megatron-Core.
       global_batch: 64 # global_batch_size
       micro_batch: 2 # micro_batch_size
       dtype: bf16 # default: bf16
-      recompute: full # where the file is silent
+      recompute: full # default: disable_gradient_checkpointing
+      recompute_early_stop: false # default: use_reentrant_gc
       lora_rank: 32 # peft_config.r
       lora_targets: all # peft_config.target_modules
       sync_every: 1 # default: logging_nan_inf_filter
@@ -618,3 +619,20 @@ llama's has 8/3 x 4096 in whole 256s. Gradients are not reduced beside the backw
     #    4  taken  num_experts = 4: as model.experts
     stepsim: llama.yml:3:79: pos_emb: unknown value "rotery" (nearest: rotary; known: learned, rotary, sinusoidal, rpe, alibi, none)
     [2]
+
+Checkpoints of reentrant autograd run whole blocks again: transformers' where a file asks for it, LLaMA-Factory's by
+default.
+
+    $ printf 'model_name_or_path: Qwen/Qwen3-8B\nper_device_train_batch_size: 1\n' >ck.yaml
+    > (cat ck.yaml; printf 'gradient_checkpointing: true\ngradient_checkpointing_kwargs: {use_reentrant: true}\n') >re.yaml
+    > stepsim import re.yaml | grep early_stop
+    > sed -i 's/use_reentrant: true/use_reentrant: false/' re.yaml; stepsim import re.yaml | grep 'early_stop: '
+    > (cat ck.yaml; printf 'finetuning_type: full\nstage: sft\ncutoff_len: 2048\n') >lf.yaml
+    > stepsim import lf.yaml | grep early_stop
+    > (cat lf.yaml; echo 'disable_gradient_checkpointing: true') >off.yaml; stepsim import off.yaml | grep -c early_stop
+      recompute_early_stop: false # gradient_checkpointing_kwargs.use_reentrant
+    #    4  taken  gradient_checkpointing_kwargs.use_reentrant = true: as train.recompute_early_stop
+      recompute_early_stop: true # gradient_checkpointing_kwargs.use_reentrant
+      recompute_early_stop: false # default: use_reentrant_gc
+    0
+    [1]
