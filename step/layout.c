@@ -22,7 +22,7 @@ static void find_lives(const struct role *r, bool held, struct life *life)
 	for (size_t i = 0; i < r->buffers.n; i++) {
 		const struct buffer *buf = &r->buffers.at[i];
 		life[i] = (struct life){(uint32_t)i, aligned(buf->bytes), lives_on(buf, held) ? 0 : -1,
-			buf->persistent ? INT64_MAX : 0, 0};
+			lives_on(buf, held && buf->updated) ? INT64_MAX : 0, 0};
 	}
 	int64_t together = -1; /* when the first of those is there that come together */
 	for (size_t i = 0; i < r->ops.n; i++) {

@@ -75,6 +75,7 @@ struct buffer {
 	                    does not count in the peak; an executor allocates it on its own */
 	bool freed;      /* persistent, but the stack frees it behind the step: each step allocates it at its first
 	                    access (struct stack, frees_gradients); an executor keeps it */
+	bool updated;    /* freed, and that behind its last access (train.optimizer_in_backward) */
 	bool together;   /* freed, but allocated at the first access to any of those (struct stack, scans_blocks) */
 };
 

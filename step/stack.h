@@ -221,6 +221,8 @@ struct stack {
 	bool chunks_loss; /* the head's product and the loss run by chunks of tokens where train.loss_chunk is auto, so
 	                     many that a chunk's logits are about as large as the head's input: the next power of two
 	                     above tokens / (vocabulary / hidden units) (Liger's fused_linear_cross_entropy.py) */
+	bool half_gradients; /* with dtype fp16 gradients are kept and reduced in fp16, and cast to fp32 for the update,
+	                        unless train.grad_dtype says otherwise (Megatron-LM) */
 	bool gathers_matrices; /* fsdp: each matrix of a block is gathered, and its gradient reduced, by itself;
 	                          else all of a block at once (XLA's partitioner, against PyTorch's units) */
 	bool reduces_computed; /* where train.reduce_dtype is auto, gradients are reduced as products leave them, in the

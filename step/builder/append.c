@@ -18,7 +18,7 @@ static void fail_nomem(struct builder *b) { build_nomem(b, "the step program"); 
 int32_t build_buffer(struct builder *b, enum component comp, enum dtype dt, int64_t elements, bool persistent)
 {
 	struct buffer buf = {comp, dt, (uint64_t)((double)elements * dtype_bytes(dt) + 0.5), persistent, false, false,
-		false};
+		false, false};
 	if (b->st || !vec_push(&b->r->buffers, buf) || !vec_reserve(&b->usage, 1)) {
 		fail_nomem(b);
 		return NONE;

@@ -176,6 +176,10 @@ struct op update_op(const struct builder *b, enum op_kind kind, enum optimizer o
 /* Appends the update of a bucket by AdamW, or by the optimizer, from element `from` of its part on, and what follows.
  */
 void update_from(struct builder *b, int32_t bucket, enum optimizer o, int64_t from);
+/* Appends it to the backward pass with train.optimizer_in_backward, else nothing. */
+void update_in_backward(struct builder *b, int32_t bucket);
+/* Makes the next op on `lane` wait for every reduction so far. */
+void after_reductions(struct builder *b, enum lane lane);
 /* Gathers updated weights where forward expects them whole. */
 void gather_bucket(struct builder *b, int32_t bucket);
 

@@ -100,10 +100,12 @@ static int64_t chunk_of(const struct builder *b, const struct param *p)
 	return p->layer >= 0 ? b->layer_chunk[p->layer] : b->has_embedding ? 0 : b->chunks - 1;
 }
 
-/* True where no bucket closes before its chunk ends (struct stack: buckets_lead_only). */
+/* True where no bucket closes before its chunk ends (struct stack: buckets_lead_only). ZeRO-2 frees whole gradients
+ * bucket by bucket, so that it has some in any stack (Paddle, group_sharded_stage2.py: buffer_max_size). */
 static bool one_bucket(const struct builder *b, int64_t chunk)
 {
-	return b->c->stack.buckets_lead_only && (!b->c->parallel.overlap || !b->has_embedding || chunk > 0);
+	return b->c->stack.buckets_lead_only && !b->shards_gradients &&
+	       (!b->c->parallel.overlap || !b->has_embedding || chunk > 0);
 }
 
 static void assign_by_size(struct builder *b)
@@ -343,10 +345,13 @@ static void store_weights(struct builder *b, struct bucket *k)
 static struct view stored_gradients(struct builder *b, enum component comp, int64_t elements, bool block)
 {
 	const struct view v = stored(b, comp, b->grad, elements);
-	if (b->st || comp != COMP_GRADIENTS || !gradients_are_freed(b->c))
+	const bool updated = b->c->train.optimizer_in_backward;
+	if (b->st || comp != COMP_GRADIENTS || !(gradients_are_freed(b->c) || updated))
 		return v;
-	b->r->buffers.at[v.buffer].freed = true;
-	b->r->buffers.at[v.buffer].together = block && b->c->stack.scans_blocks;
+	struct buffer *buf = &b->r->buffers.at[v.buffer];
+	buf->freed = true;
+	buf->updated = updated;
+	buf->together = block && b->c->stack.scans_blocks && !updated;
 	return v;
 }
 
@@ -406,7 +411,7 @@ static void store_bucket(struct builder *b, int32_t i)
 	store_wide(b, k);
 	store_weights(b, k);
 	b->buckets[i] = (struct bucket_state){k->weights.buffer, NONE, NONE, NONE, NONE, NONE, NONE, NONE,
-		b->buckets[i].partial, b->buckets[i].replicated};
+		b->buckets[i].partial, b->buckets[i].replicated, false};
 	if (!k->trained)
 		return;
 	store_gradients(b, k, whole_gradients);

@@ -252,6 +252,7 @@ struct bucket_state {
 	int32_t moment1, moment2, master, bounds; /* of the optimizer; adafactor: factors, and v of vectors */
 	uint64_t partial;    /* elements before those of whose gradients a tensor rank has its heads' part */
 	uint64_t replicated; /* elements before those that tensor parallelism replicates */
+	bool updated;        /* in the backward pass (train.optimizer_in_backward) */
 };
 
 /* A neighbour stage: the order of its actions, and the messages sent to it. */

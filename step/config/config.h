@@ -98,6 +98,7 @@ struct train {
 	enum compression grad_compression;
 	enum optimizer optimizer;
 	int64_t optimizer_bits;
+	bool optimizer_in_backward; /* an update follows its gradients in the backward pass */
 	enum attention attention;
 	enum attention_kernel attention_kernel; /* flash: its generation; AUTO: the stack's */
 	int64_t attention_block; /* queries and keys that splash attention computes whole on a TPU; 0: a tile's */

@@ -122,6 +122,11 @@ static void derive_train(struct config *c)
 		t->optimizer_impl = t->fused ? IMPL_FUSED : IMPL_FOREACH;
 	if (t->param_dtype == DTYPE_AUTO)
 		t->param_dtype = stores_narrow(c) ? t->dtype : dtype_stored(t->dtype);
+	if (c->stack.half_gradients && t->dtype == DT_FP16 && !config_is_given(c, KEY_train_grad_dtype)) {
+		t->grad_dtype = DTYPE_AUTO;
+		if (!config_is_given(c, KEY_train_reduce_dtype))
+			t->reduce_dtype = DTYPE_AUTO;
+	}
 	if (t->grad_dtype == DTYPE_AUTO)
 		t->grad_dtype = dtype_stored(t->param_dtype);
 	if (t->reduce_dtype == DTYPE_AUTO)
@@ -131,8 +136,8 @@ static void derive_train(struct config *c)
 	if (!config_is_given(c, KEY_train_master_weights) && t->param_dtype == DT_FP32)
 		t->master_weights = false; /* a stack's default for narrow weights */
 	if (!chosen(c, KEY_train_optimizer_bits) && c->stack.moments_as_weights && dtype_bytes(t->param_dtype) == 2.0 &&
-		!t->master_weights && t->offload == OFF_NONE && optimizer_updates(t->optimizer) &&
-		!optimizer_needs_tensors(t->optimizer))
+		!t->master_weights && t->offload != OFF_OPTIMIZER && t->offload != OFF_OPTIMIZER_PARAMS &&
+		optimizer_updates(t->optimizer) && !optimizer_needs_tensors(t->optimizer))
 		t->optimizer_bits = 16;
 }
 

@@ -166,6 +166,32 @@ static enum status check_offload(const struct config *c, struct error *e)
 	return ST_OK;
 }
 
+/* Checks what an update in the backward pass goes with: whole gradients of one micro-batch, or FSDP's parts of them. */
+static enum status check_in_backward(const struct config *c, struct error *e)
+{
+	const struct train *t = &c->train;
+	const struct parallel *p = &c->parallel;
+	const enum key_id id = KEY_train_optimizer_in_backward;
+	if (!t->optimizer_in_backward)
+		return ST_OK;
+	if (!optimizer_updates(t->optimizer))
+		return config_error_key(c, id, e, "not used without an optimizer");
+	if (optimizer_needs_tensors(t->optimizer))
+		return config_error_key(c, id, e, "not modelled yet with %s (nearest: adamw)",
+			optimizer_name(t->optimizer));
+	if (p->strategy != STRAT_NONE && !strategy_has(p->strategy, STRATEGY_CUTS_WEIGHTS))
+		return config_error_key(c, id, e, "not modelled yet with %s (accepted: none, fsdp, hsdp)",
+			strategy_name(p->strategy));
+	if (p->tensor > 1 || p->pipeline > 1)
+		return config_error_key(c, id, e, "not modelled yet with tensor or pipeline ranks");
+	if (t->offload == OFF_OPTIMIZER || t->offload == OFF_OPTIMIZER_PARAMS)
+		return config_error_key(c, id, e, "not modelled yet with an optimizer that is offloaded");
+	if (c->micro_batches > 1)
+		return config_error_key(c, id, e, "gradients of %" PRId64 " micro-batches are summed before an update",
+			c->micro_batches);
+	return ST_OK;
+}
+
 /* The global batch from the key that was given. Two may agree: a resolved config that is read again has both. */
 static enum status resolve_global_batch(struct config *c, int64_t ranks, struct error *e)
 {
@@ -408,7 +434,7 @@ enum status config_resolve(struct config *c, int64_t ranks, struct error *e)
 	if ((st = resolve_data(c, ranks, e)) || (st = check_order(c, e)) || (st = resolve_shard(c, e)) ||
 		(st = config_check_experts(c, e)) || (st = check_offload(c, e)) ||
 		(st = resolve_global_batch(c, ranks, e)) || (st = resolve_batch(c, e)) ||
-		(st = slow_ranks_check(c, ranks, e)))
+		(st = check_in_backward(c, e)) || (st = slow_ranks_check(c, ranks, e)))
 		return st;
 	resolve_autos(c);
 	c->ranks = ranks;

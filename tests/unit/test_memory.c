@@ -431,8 +431,69 @@ static void test_remainders(void)
 	program_destroy(p);
 }
 
+static struct config alone(int64_t layers)
+{
+	struct config c = tiny(layers);
+	c.micro_batches = 1;
+	c.parallel.strategy = STRAT_NONE;
+	c.parallel.data = c.parallel.shard = c.ranks = 1;
+	c.train.global_batch = c.train.micro_batch;
+	c.parallel.bucket_B = c.parallel.first_bucket_B = 1; /* each matrix is a bucket */
+	return c;
+}
+
+/* Of eight blocks' gradients none is left behind the update of the next: at most two matrices are there, of 4 bytes an
+ * element. An executor has all of them. */
+static void test_update_in_backward(void)
+{
+	struct config c = alone(8);
+	c.stack.frees_gradients = true;
+	const struct lives_B later = lives_of(&c);
+	const uint64_t all_B = peak(&c).peak_component_B[COMP_GRADIENTS];
+	c.train.optimizer_in_backward = true;
+	const struct lives_B at_once = lives_of(&c);
+	struct program *p = built(&c);
+	struct error e = {0};
+	struct layout executed;
+	size_t updates = 0, behind = 0;
+	bool backward = false;
+	for (size_t i = p->roles[0].ops.n; i-- > 0;) {
+		const struct op *op = &p->roles[0].ops.at[i];
+		backward = backward || op->phase == PHASE_BACKWARD;
+		updates += op->kind == OP_OPTIMIZER;
+		behind += op->kind == OP_OPTIMIZER && !backward;
+	}
+	CU_ASSERT_EQUAL(updates, p->roles[0].buckets.n);
+	CU_ASSERT(behind <= 2);
+	CU_ASSERT_EQUAL_FATAL(layout_plan(&p->roles[0], &executed, &e), ST_OK);
+	CU_ASSERT(executed.peak_component_B[COMP_GRADIENTS] >= (uint64_t)later.gradients);
+	layout_free(&executed);
+	program_destroy(p);
+	CU_ASSERT(all_B > (uint64_t)(0.9 * later.gradients));
+	CU_ASSERT(at_once.peak < later.peak);
+	CU_ASSERT(peak(&c).peak_component_B[COMP_GRADIENTS] <= 2 * 256 * 1024 * 4);
+}
+
+/* fp16 gradients of Megatron: an update holds them in fp32 besides, 4 bytes a parameter; none with bf16. */
+static void test_half_gradients(void)
+{
+	struct config c = alone(3);
+	double elements = 0;
+	c.train.dtype = c.train.param_dtype = c.train.grad_dtype = c.train.reduce_dtype = DT_FP16;
+	CU_ASSERT_EQUAL(held_B(&c, "optimizer copies", true), 0);
+	c.stack.half_gradients = true;
+	struct program *p = built(&c);
+	for (size_t i = 0; i < p->roles[0].buckets.n; i++)
+		elements += (double)p->roles[0].buckets.at[i].padded;
+	program_destroy(p);
+	CU_ASSERT_DOUBLE_EQUAL(held_B(&c, "optimizer copies", true), 4 * elements, LAYOUT_ALIGN);
+	c.train.grad_dtype = c.train.reduce_dtype = DT_FP32;
+	CU_ASSERT_EQUAL(held_B(&c, "optimizer copies", true), 0);
+}
+
 UNIT_MAIN("memory", {"over the step", test_over_time}, {"each term", test_terms}, {"lives", test_lives},
 	{"model states", test_states}, {"stored", test_stored}, {"units in a pipeline", test_units_in_a_pipeline},
 	{"freed gradients", test_freed_gradients}, {"bucket views", test_bucket_views},
 	{"scanned blocks", test_scanned_blocks}, {"remainders", test_remainders},
+	{"update in backward", test_update_in_backward}, {"half gradients", test_half_gradients},
 	{"gathered matrices", test_gathered_matrices}, {"norms", test_norms})
