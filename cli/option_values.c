@@ -90,7 +90,7 @@ static const struct option_value values[] = {
 	/* configs/frameworks, which tests/unit/test_import.c compares */
 	{"--from",
 		"accelerate axolotl deepspeed gpt-neox levanter litgpt llama-factory llm-foundry maxtext megatron "
-		"nanotron nemo olmo-core torchtitan torchtitan-0.2 "
+		"nanotron nemo olmo olmo-core torchtitan torchtitan-0.2 "
 		"torchtune transformers",
 		NULL},
 	{"--to", WRITTEN_FRAMEWORKS, NULL},

@@ -425,8 +425,8 @@ A model that is no preset is named; so is what can be read, where a file is of n
     > stepsim export $ROOT/configs/fsdp-tiny.yaml --to megatrn
     > stepsim export $ROOT/configs/fsdp-tiny.yaml --to axolotl
     stepsim: own.yaml:1: its model Qwen/Ours-4B is no preset: --model takes its config.json, or a name of `stepsim list models`
-    stepsim: verl.yaml:1:1: its keys (the first: "actor_rollout_ref") are those of no known framework; --from NAME names one (accelerate axolotl deepspeed gpt-neox levanter litgpt llama-factory llm-foundry maxtext megatron nanotron nemo olmo-core torchtitan torchtitan-0.2 torchtune transformers)
-    stepsim: verl.yaml:1:1: its keys (the first: "actor_rollout_ref") are neither sections of CONFIG.yaml nor those of a known framework; --from NAME names one (accelerate axolotl deepspeed gpt-neox levanter litgpt llama-factory llm-foundry maxtext megatron nanotron nemo olmo-core torchtitan torchtitan-0.2 torchtune transformers)
+    stepsim: verl.yaml:1:1: its keys (the first: "actor_rollout_ref") are those of no known framework; --from NAME names one (accelerate axolotl deepspeed gpt-neox levanter litgpt llama-factory llm-foundry maxtext megatron nanotron nemo olmo olmo-core torchtitan torchtitan-0.2 torchtune transformers)
+    stepsim: verl.yaml:1:1: its keys (the first: "actor_rollout_ref") are neither sections of CONFIG.yaml nor those of a known framework; --from NAME names one (accelerate axolotl deepspeed gpt-neox levanter litgpt llama-factory llm-foundry maxtext megatron nanotron nemo olmo olmo-core torchtitan torchtitan-0.2 torchtune transformers)
     stepsim: unknown framework "axolot" (known: accelerate, deepspeed, megatron, nanotron, torchtitan, torchtitan-0.2)
     stepsim: unknown framework "megatrn" (nearest: megatron; known: accelerate, deepspeed, megatron, nanotron, torchtitan, torchtitan-0.2)
     stepsim: Axolotl: its configs are read, but not written
@@ -636,3 +636,74 @@ default.
       recompute_early_stop: false # default: use_reentrant_gc
     0
     [1]
+
+OLMo's trainer has keys of llm-foundry's beside its own. Its products of swiglu have both halves: 22016 are 11008. Of 32
+layers each third from the first on is recomputed, 11; compile: null is eager.
+
+    $ cat >olmo.yaml <<'END'
+    > run_name: OLMo2-7B
+    > model: {d_model: 4096, n_heads: 32, n_layers: 32, mlp_hidden_size: 22016, weight_tying: false, rope: true,
+    >   flash_attention: true, attention_layer_norm: true, include_bias: false, layer_norm_type: rms, norm_after: true,
+    >   activation_type: swiglu, residual_dropout: 0.0, attention_dropout: 0.0, embedding_dropout: 0.0,
+    >   max_sequence_length: 4096, vocab_size: 100278, embedding_size: 100352, init_fn: normal}
+    > compile: null
+    > optimizer: {name: adamw, learning_rate: 3.0e-4}
+    > global_train_batch_size: 1024
+    > device_train_microbatch_size: 2
+    > precision: amp_bf16
+    > distributed_strategy: fsdp
+    > fsdp: {wrapping_strategy: by_block, precision: mixed}
+    > activation_checkpointing: one_in_three
+    > END
+    > stepsim import olmo.yaml --gpus 64 | grep -v -e '^# *[0-9]* *taken'
+    > stepsim predict olmo.yaml --gpus 64 -q | grep parameters
+    > sed -i -e '/^compile/d' -e '/^activation_ch/d' -e 's/_size: 22016/_sze: 22016/' olmo.yaml
+    > stepsim import olmo.yaml --gpus 64 | grep -e ffn_hidden -e _sze -e recompute -e stack:
+    # From olmo.yaml, a config of OLMo.
+    # Keys: 30. Taken: 23. No effect on a step's time: 7. Not modelled: 0.
+    model:
+      layers: 32 # model.n_layers
+      hidden: 4096 # model.d_model
+      heads: 32 # model.n_heads
+      ffn_hidden: 11008 # model.mlp_hidden_size
+      vocab: 100352 # model.embedding_size
+      seq_len: 4096 # model.max_sequence_length
+      position: rope # model.rope
+      mlp: swiglu # model.activation_type
+      norm: rmsnorm # model.layer_norm_type
+      bias: false # model.include_bias
+      qk_norm: full # model.attention_layer_norm
+      branch_norm: reordered # model.norm_after
+      parallel_residual: false # default: model.block_type
+      tied_embeddings: false # model.weight_tying
+      dropout: 0 # model.residual_dropout
+      attention_dropout: 0 # model.attention_dropout
+    train:
+      stack: pytorch-fsdp-eager # where the file is silent
+      global_batch: 1024 # global_train_batch_size
+      micro_batch: 2 # device_train_microbatch_size
+      dtype: bf16 # precision
+      reduce_dtype: fp32 # fsdp.precision
+      optimizer: adamw # optimizer.name
+      attention: flash # model.flash_attention
+      recompute: full # activation_checkpointing
+      recompute_layers: 11 # model.n_layers
+    parallel:
+      strategy: fsdp # distributed_strategy
+    cluster:
+      system: dgx-h100 # assumed: --system NAME takes another
+      nodes: 8 # --gpus
+    # What becomes of each key of olmo.yaml:
+    # line  it is      key, value, and how or why
+    # ------------------------------------------------------------------------------------
+    #    1  no effect  run_name = OLMo2-7B: files and logs
+    #    4  no effect  model.embedding_dropout = 0.0: off
+    #    5  no effect  model.vocab_size = 100278: model.embedding_size decides model.vocab
+    #    5  no effect  model.init_fn = normal: angles and scales alone
+    #    6  no effect  compile = null: empty
+    #    7  no effect  optimizer.learning_rate = 3.0e-4: arithmetic of a step's update
+    #   12  no effect  fsdp.wrapping_strategy = by_block: of the stack
+    custom (7.30 B parameters), fsdp on 64 ranks (dp 64), bf16
+      ffn_hidden: 8192 # default: model.mlp_ratio
+      stack: pytorch-fsdp-eager # where the file is silent
+    #    2  not modelled  model.mlp_hidden_sze = 22016: not known to stepsim (nearest:
