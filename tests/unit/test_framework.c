@@ -45,6 +45,8 @@ static void test_words(void)
 		{"PyTorch, compiled", "pytorch-ddp"},
 		{"PyTorch, eager", "pytorch-ddp-eager"},
 		{"PyTorch 2.5 (eager)", "pytorch-ddp-eager"},
+		{"PyTorch FSDP, eager", "pytorch-fsdp-eager"},
+		{"PyTorch FSDP1 (Hugging Face), eager", "pytorch-fsdp-eager"},
 		{"HF Trainer, torch.compile", "pytorch-ddp-model"},
 		{"Colossal-AI", "deepspeed"},
 		{"ColossalAI 0.3", "deepspeed"},
