@@ -256,6 +256,8 @@ static void resolve_bucket(struct config *c)
 	if (c->stack.bucket_per_rank_B <= 0 || config_is_given(c, KEY_parallel_bucket_mb))
 		return;
 	p->bucket_B = fmax(c->stack.bucket_B, c->stack.bucket_per_rank_B * (double)p->data);
+	if (c->stack.half_gradients && c->train.grad_dtype == DT_FP16)
+		p->bucket_B /= 2; /* as many gradients */
 	if (!config_is_given(c, KEY_parallel_first_bucket_mb))
 		p->first_bucket_B = p->bucket_B;
 }

@@ -163,6 +163,13 @@ static void test_formats(void)
 	c = parsed(GPT2 "train: {stack: deepspeed, dtype: fp16}");
 	CU_ASSERT_EQUAL(c.train.grad_dtype, DT_FP16);
 	CU_ASSERT_EQUAL(c.train.reduce_dtype, DT_FP16);
+	/* Megatron-LM's fp16 gradients: 40 million a bucket, as of fp32 ones */
+	c = resolved(GPT2 "train: {stack: megatron-lm}", 2);
+	CU_ASSERT_EQUAL(c.train.reduce_dtype, DT_FP32);
+	CU_ASSERT_DOUBLE_EQUAL(c.parallel.bucket_B, 160e6, 1e-3);
+	c = resolved(GPT2 "train: {stack: megatron-lm, dtype: fp16}", 2);
+	CU_ASSERT_EQUAL(c.train.reduce_dtype, DT_FP16);
+	CU_ASSERT_DOUBLE_EQUAL(c.parallel.bucket_B, 80e6, 1e-3);
 	c = parsed(GPT2 "train: {stack: pytorch-fsdp}");
 	CU_ASSERT_EQUAL(c.parallel.strategy, STRAT_FSDP);
 	c = parsed(GPT2 "train: {dtype: tf32}");

@@ -56,6 +56,13 @@ static void test_megatron(void)
 	check(KEY_train_dtype, "bf16");
 	import_free(&im);
 
+	take("--num-layers 24 --hidden-size 1024 --num-attention-heads 16 --tensor-model-parallel-size 1 --fp16\n"
+	     "--accumulate-allreduce-grads-in-fp32\n",
+		"megatron");
+	check(KEY_train_grad_dtype, "fp32");
+	check(KEY_train_reduce_dtype, "fp32");
+	import_free(&im);
+
 	/* latent attention: the rotated columns of a head count in head_dim, and its norms are the latents' */
 	take("--num-layers 27 --hidden-size 2048 --num-attention-heads 16 --tensor-model-parallel-size 1\n"
 	     "--multi-latent-attention --kv-lora-rank 512 --qk-head-dim 128 --qk-pos-emb-head-dim 64 --v-head-dim 128\n"
