@@ -77,7 +77,7 @@ What does not fit is hollow in a sweep's curves, and its heading never names it,
     does not fit in memory
     8
     <h1>None of this leaves 10 % of the memory free, as a search for plans does. Of what fits, most tokens/s with cluster.nodes = 8: 538 k tokens/s, 1.95 s a step on 64 ranks.
-    <h1>None of this fits. With cluster.nodes = 4 a rank needs 81.4 GiB, the device has 79.6 GiB (1.78 GiB short; largest: activations 72.4 GiB). It may fit all the same: one in ten published peaks is over 17 % lower than predicted.
+    <h1>None of this fits. With cluster.nodes = 4 a rank needs 81.4 GiB, the device has 79.6 GiB (1.78 GiB short; largest: activations 72.4 GiB). It may fit all the same: one in ten published peaks is over 10 % lower than predicted.
 
 Pictures without a browser; without rsvg-convert there is no PNG, and one line says so:
 

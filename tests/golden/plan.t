@@ -141,7 +141,7 @@ The config's own plan may be faster with more.
 
     $ COLUMNS=999 stepsim plan $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --gpus 102400 --set train.global_batch=102400 --set model.preset=llama3-70b --set parallel.tensor=8 | tail -n 3
     not searched: zero2, fsdp and hsdp inside a pipeline (only where the config has them there)
-    55476 plans: 1272 illegal, 10607 need more than 90 % of the memory, 37935 cannot be among the best, 1578 timed; those shown are predicted in full
+    55476 plans: 1272 illegal, 10583 need more than 90 % of the memory, 38411 cannot be among the best, 1126 timed; those shown are predicted in full
     4084 plans were not evaluated, because each needs a simulation; one may be better (fewer plans: hold keys with --set; all: --exhaustive)
 
 Nothing fits: what needs least, and what it misses.

@@ -274,7 +274,7 @@ What does not fit is said first; --require-fit makes it an error. A sweep never 
     Most tokens/s with parallel.strategy = fsdp: 437 k tokens/s, 2.40 s a step on 64 ranks.
     exit code 3
     DOES NOT FIT. None of this fits. With parallel.strategy = zero1 a rank needs 93.0 GiB, the device
-      has 79.6 GiB (13.3 GiB short; largest: gradients 57.7 GiB). It may fit all the same: one in ten
+      has 79.6 GiB (13.3 GiB short; largest: gradients 57.7 GiB).
     stepsim: --require-fit: none of this fits in memory
     exit code 3
     stepsim: --require-fit: no plan fits in memory

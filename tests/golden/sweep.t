@@ -126,9 +126,9 @@ The verdict keeps memory free; it names what would be faster with less.
 With --model the batch is a power of two of tokens, so that powers of two split it; what does not is said of the key alone.
 
     $ stepsim sweep --model llama3-8b --vary train.micro_batch=2,4,3 -q | sed -n '/^  *[234]/,$p' | grep -v warning
-                    2      8     60.7 s    69.1 k  53.3 %   519 ms   90.2 %  92.7 GiB (may fit)
+                    2      8     60.7 s    69.1 k  53.3 %   519 ms   90.2 %  92.7 GiB (too much)
         compute: gemm 67 %
-                    4      8     58.6 s    71.6 k  55.2 %   257 ms   90.3 %  165 GiB (too much)
+                    4      8     58.6 s    71.6 k  55.2 %   257 ms   90.3 %   165 GiB (too much)
         compute: gemm 67 %
                     3
         train.global_batch: 512 does not split into micro-batches of 3 on 8 replicas (nearest that do:
