@@ -89,7 +89,7 @@ static const struct option_value values[] = {
 	{"--system", NULL, "list systems"},
 	/* configs/frameworks, which tests/unit/test_import.c compares */
 	{"--from",
-		"accelerate axolotl deepspeed gpt-neox levanter litgpt llama-factory llm-foundry maxtext megatron "
+		"accelerate automodel axolotl deepspeed gpt-neox levanter litgpt llama-factory llm-foundry maxtext megatron "
 		"nanotron nemo olmo olmo-core torchtitan torchtitan-0.2 "
 		"torchtune transformers",
 		NULL},

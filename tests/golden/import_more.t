@@ -425,8 +425,8 @@ A model that is no preset is named; so is what can be read, where a file is of n
     > stepsim export $ROOT/configs/fsdp-tiny.yaml --to megatrn
     > stepsim export $ROOT/configs/fsdp-tiny.yaml --to axolotl
     stepsim: own.yaml:1: its model Qwen/Ours-4B is no preset: --model takes its config.json, or a name of `stepsim list models`
-    stepsim: verl.yaml:1:1: its keys (the first: "actor_rollout_ref") are those of no known framework; --from NAME names one (accelerate axolotl deepspeed gpt-neox levanter litgpt llama-factory llm-foundry maxtext megatron nanotron nemo olmo olmo-core torchtitan torchtitan-0.2 torchtune transformers)
-    stepsim: verl.yaml:1:1: its keys (the first: "actor_rollout_ref") are neither sections of CONFIG.yaml nor those of a known framework; --from NAME names one (accelerate axolotl deepspeed gpt-neox levanter litgpt llama-factory llm-foundry maxtext megatron nanotron nemo olmo olmo-core torchtitan torchtitan-0.2 torchtune transformers)
+    stepsim: verl.yaml:1:1: its keys (the first: "actor_rollout_ref") are those of no known framework; --from NAME names one (accelerate automodel axolotl deepspeed gpt-neox levanter litgpt llama-factory llm-foundry maxtext megatron nanotron nemo olmo olmo-core torchtitan torchtitan-0.2 torchtune transformers)
+    stepsim: verl.yaml:1:1: its keys (the first: "actor_rollout_ref") are neither sections of CONFIG.yaml nor those of a known framework; --from NAME names one (accelerate automodel axolotl deepspeed gpt-neox levanter litgpt llama-factory llm-foundry maxtext megatron nanotron nemo olmo olmo-core torchtitan torchtitan-0.2 torchtune transformers)
     stepsim: unknown framework "axolot" (known: accelerate, deepspeed, megatron, nanotron, torchtitan, torchtitan-0.2)
     stepsim: unknown framework "megatrn" (nearest: megatron; known: accelerate, deepspeed, megatron, nanotron, torchtitan, torchtitan-0.2)
     stepsim: Axolotl: its configs are read, but not written
@@ -707,3 +707,50 @@ layers each third from the first on is recomputed, 11; compile: null is eager.
       ffn_hidden: 8192 # default: model.mlp_ratio
       stack: pytorch-fsdp-eager # where the file is silent
     #    2  not modelled  model.mlp_hidden_sze = 22016: not known to stepsim (nearest:
+
+NeMo Automodel names models by their page, and adapters' products by patterns.
+
+    $ cat >automodel.yaml <<'END'
+    > model: {_target_: nemo_automodel.NeMoAutoModelForCausalLM.from_pretrained, torch_dtype: auto,
+    >   pretrained_model_name_or_path: meta-llama/Llama-3.1-8B-Instruct}
+    > distributed: {_target_: nemo_automodel.components.distributed.fsdp2.FSDP2Manager, dp_size: none, tp_size: 2,
+    >   cp_size: 2, sequence_parallel: true, activation_checkpointing: true}
+    > step_scheduler: {global_batch_size: 64, local_batch_size: 1, max_steps: 13}
+    > optimizer: {_target_: torch.optim.Adam, lr: 5.0e-06}
+    > peft: {_target_: nemo_automodel.components._peft.lora.PeftConfig, target_modules: ["q_proj", "v_proj"], dim: 8}
+    > dataset: {seq_length: 2048}
+    > END
+    > stepsim import automodel.yaml --gpus 16 | grep -v '^#'
+    > sed 's/\["q_proj.*\]/["*_proj"]/' automodel.yaml >all.yaml; stepsim import all.yaml | grep targets:
+    > sed -i 's/tp_size: 2/tp_size: none/; s/cp_size: 2/cp_size: 1/; s/peft: .*/fp8: {enabled: true, recipe_name: rowwise}/' automodel.yaml
+    > stepsim import automodel.yaml | grep -e tensor -e context -e fp8 -e lora -e sequence_p
+    model:
+      preset: llama3.1-8b # model.pretrained_model_name_or_path
+      seq_len: 2048 # dataset.seq_length
+    train:
+      stack: pytorch-fsdp-eager # where the file is silent
+      global_batch: 64 # step_scheduler.global_batch_size
+      micro_batch: 1 # step_scheduler.local_batch_size
+      dtype: bf16 # where the file is silent
+      param_dtype: bf16 # model.torch_dtype
+      optimizer: adamw # optimizer._target_
+      recompute: full # distributed.activation_checkpointing
+      lora_rank: 8 # peft.dim
+      lora_targets: qkv # peft.target_modules
+    parallel:
+      strategy: fsdp # distributed._target_
+      tensor: 2 # distributed.tp_size
+      sequence_parallel: true # distributed.sequence_parallel
+      context: 2 # distributed.cp_size
+      context_kind: all_gather # distributed.cp_size
+    cluster:
+      system: dgx-h100 # assumed: --system NAME takes another
+      nodes: 2 # --gpus
+      lora_targets: all # peft.target_modules
+      dtype: fp8 # fp8.enabled
+      fp8_recipe: rowwise # fp8.recipe_name
+      context: 1 # distributed.cp_size
+    #    4  taken      distributed.cp_size = 1: as parallel.context
+    #    4  no effect  distributed.sequence_parallel = true: other keys decide
+    #    7  taken      fp8.enabled = true: as train.dtype
+    #    7  taken      fp8.recipe_name = rowwise: as train.fp8_recipe
