@@ -30,11 +30,36 @@ void clocks_init(struct clocks *c);
 void clocks_free(struct clocks *c);
 
 /* Returns the ops known to have ended when the next op on `lane` begins, by its lane alone. */
-struct clock clocks_lane(const struct clocks *c, enum lane lane);
+static inline struct clock clocks_lane(const struct clocks *c, enum lane lane)
+{
+	if (c->last[lane] < 0)
+		return (struct clock){{0}};
+	struct clock known = c->at.at[c->last[lane]];
+	known.known[lane] = c->count[lane];
+	return known;
+}
+
 /* Adds to `known` the ops that have ended once op `dep` has. */
-void clocks_join(const struct clocks *c, const struct role *r, uint32_t dep, struct clock *known);
-/* Appends the next op and what it knows. Returns false when out of memory. */
-bool clocks_append(struct clocks *c, const struct op *op, const struct clock *known);
+static inline void clocks_join(const struct clocks *c, const struct role *r, uint32_t dep, struct clock *known)
+{
+	const struct clock *d = &c->at.at[dep];
+	for (int l = 0; l < CLOCK_LANES; l++)
+		known->known[l] = known->known[l] < d->known[l] ? d->known[l] : known->known[l];
+	uint32_t *own = &known->known[r->ops.at[dep].lane];
+	if (*own < c->place.at[dep] + 1)
+		*own = c->place.at[dep] + 1;
+}
+
+/* Appends the next op, of `lane`, and what it knows. Returns false when out of memory. */
+static inline bool clocks_append(struct clocks *c, uint8_t lane, const struct clock *known)
+{
+	if (!vec_push(&c->at, *known) || !vec_push(&c->place, c->count[lane]))
+		return false;
+	c->last[lane] = (int64_t)c->at.n - 1;
+	c->count[lane]++;
+	return true;
+}
+
 /* Fills the clocks of a whole role from its dependencies. The caller frees them with clocks_free. */
 enum status clocks_of(const struct role *r, struct clocks *c, struct error *e);
 

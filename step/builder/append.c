@@ -1,9 +1,9 @@
 /* Appending buffers and ops to a stage's program, with the dependencies that their arguments bring. */
 #include "step/builder/build.h"
 
-#include "base/array.h"
+#include <assert.h>
 
-#include <string.h>
+#include "base/array.h"
 
 void build_nomem(struct builder *b, const char *what)
 {
@@ -106,20 +106,26 @@ static bool is_known(const struct builder *b, uint32_t op, const struct clock *k
 	return b->clocks.place.at[op] < known->known[b->r->ops.at[op].lane];
 }
 
+/* The arguments that a kind writes, whatever the flags: 1 << place each. ACC_A and those behind it write. */
+/* clang-format off */
+static const uint16_t writes_of[] = {
+#define OP(kind, name, class_, family, shown, flop, work, suffix, like, args) [OP_##kind] = 0 args,
+#define ARG_PART(kind, name, access, ...) | (ACC_##access >= ACC_W ? 1u << ARG_##kind##_##name : 0u)
+#include "step/ops.def"
+};
+/* clang-format on */
+static_assert(OP_MAX_ARGS <= 16, "a bit for each argument");
+
 /* The arguments of an op that is appended. */
 struct touched {
 	const struct view *args;
 	int n;
-	bool writes[OP_MAX_ARGS]; /* else it reads alone */
+	uint32_t writes; /* else it reads alone */
 };
 
 static struct touched touched_by(const struct op *op, const struct view *args)
 {
-	const struct op_kind_info *info = op_kind_info(op->kind);
-	struct touched t = {args, info->n_args, {false}};
-	for (int i = 0; i < t.n; i++)
-		t.writes[i] = info->arg[i].access >= ACC_W; /* ACC_A and those behind it write, whatever the flags */
-	return t;
+	return (struct touched){args, op_kind_info(op->kind)->n_args, writes_of[op->kind]};
 }
 
 /* Fills *out with the ops that an op must follow because of the buffers it touches, but for those that it knows to have
@@ -133,7 +139,7 @@ static size_t hazards(const struct builder *b, const struct touched *t, const st
 		const struct usage *u = &b->usage.at[t->args[i].buffer];
 		if (u->writer != NONE && !is_known(b, (uint32_t)u->writer, known))
 			out[n++] = u->writer;
-		for (uint32_t left = t->writes[i] ? u->readers : 0; left; left &= left - 1) {
+		for (uint32_t left = t->writes >> i & 1 ? u->readers : 0; left; left &= left - 1) {
 			const int32_t reader = u->reader[__builtin_ctz(left)];
 			if (!is_known(b, (uint32_t)reader, known))
 				out[n++] = reader;
@@ -160,7 +166,7 @@ static void record_use(struct builder *b, const struct touched *t, uint8_t lane,
 		if (t->args[i].buffer < 0)
 			continue;
 		struct usage *u = &b->usage.at[t->args[i].buffer];
-		if (t->writes[i]) {
+		if (t->writes >> i & 1) {
 			u->writer = id;
 			u->readers = 0;
 		} else if (u->writer != id) {
@@ -172,12 +178,10 @@ static void record_use(struct builder *b, const struct touched *t, uint8_t lane,
 
 static bool append_args(struct role *r, const struct touched *t)
 {
-	if (t->n == 0)
-		return true; /* there may be no array yet to copy to */
 	if (!vec_reserve(&r->args, (size_t)t->n))
 		return false;
-	memcpy(&r->args.at[r->args.n], t->args, (size_t)t->n * sizeof *t->args);
-	r->args.n += (size_t)t->n;
+	for (int i = 0; i < t->n; i++)
+		r->args.at[r->args.n++] = t->args[i];
 	return true;
 }
 
@@ -226,7 +230,7 @@ void build_op(struct builder *b, const struct op *op, const struct view *args)
 			fail_nomem(b);
 		clocks_join(&b->clocks, r, dep, &known);
 	}
-	if (b->st || !append_args(r, &touched) || !clocks_append(&b->clocks, op, &known) ||
+	if (b->st || !append_args(r, &touched) || !clocks_append(&b->clocks, lane, &known) ||
 		!append_when(b, op, &known) || !vec_push(&r->ops, *op)) {
 		fail_nomem(b);
 		return;
