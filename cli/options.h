@@ -115,7 +115,7 @@ enum status options_help(unsigned groups, FILE *out, struct error *e);
 /* Returns the words that an option takes, separated by blanks, as its completion has them; NULL: it takes no words. */
 const char *options_words(const char *name);
 
-#define OPTION_HELP 256
+#define OPTION_HELP 512
 
 /* One row of the table, as the man page and the completions read it. */
 struct option_text {

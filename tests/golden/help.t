@@ -70,7 +70,7 @@
                                           accelerate, automodel, axolotl, deepspeed, gpt-neox, levanter,
                                           litgpt, llama-factory, llm-foundry, maxtext, megatron,
                                           nanotron, nemo, olmo, olmo-core, torchtitan, torchtitan-0.2,
-                                          torchtune, transform
+                                          torchtune, transformers
         --system NAME                     with --model or another framework's config: a name of `stepsim
                                           list systems`, or a line such as "gpu:8 rtx4090"; default
                                           dgx-h100
