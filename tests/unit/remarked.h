@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "tests/unit/harness.h"
 #include "topology/graph/graph.h"
 
 static inline bool remarked(const struct graph *g, bool contradiction, const char *text)
@@ -16,6 +17,13 @@ static inline bool remarked(const struct graph *g, bool contradiction, const cha
 	for (size_t i = 0; i < g->remark.n; i++)
 		fprintf(stderr, "looked for '%s', found '%s'\n", text, g->remark.at[i].text);
 	return false;
+}
+
+static inline void silent(const char *what, const struct graph *g)
+{
+	for (size_t i = 0; i < g->remark.n; i++)
+		fprintf(stderr, "%s: unexpected: %s\n", what, g->remark.at[i].text);
+	CU_ASSERT_EQUAL(g->remark.n, 0);
 }
 
 #endif
