@@ -68,7 +68,7 @@ static enum status check_heads_of_loss(const struct config *c, struct error *e)
 static enum status check_further(const struct config *c, struct error *e)
 {
 	static const enum key_id ids[] = {KEY_model_predictions, KEY_model_head_transform, KEY_model_head_bias,
-		KEY_model_classes, KEY_model_pooler, KEY_model_encoder_layers, KEY_model_layer_pattern};
+		KEY_model_classes, KEY_model_pooler, KEY_model_encoder_layers};
 	const struct model *m = &c->model;
 	char names[STRATEGY_NAMES];
 	if (m->mtp_layers == 0)
@@ -76,6 +76,8 @@ static enum status check_further(const struct config *c, struct error *e)
 	if (!m->lm_head || m->tied_embeddings)
 		return config_error_key(c, KEY_model_mtp_layers, e,
 			m->lm_head ? "needs tied_embeddings: false" : "needs lm_head");
+	if (*m->layer_pattern) /* mostly a preset's: the blocks are what a user can leave out */
+		return config_error_key(c, KEY_model_mtp_layers, e, "not modelled yet with layer_pattern (nearest: 0)");
 	const enum status st = config_check_defaults(c, ids, COUNT(ids), "mtp_layers", e);
 	if (st)
 		return st;
