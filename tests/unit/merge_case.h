@@ -85,13 +85,6 @@ static inline void sound(const struct graph *g)
 	CU_ASSERT_STRING_EQUAL(e.text, "");
 }
 
-static inline void silent(const struct graph *g)
-{
-	for (size_t i = 0; i < g->remark.n; i++)
-		fprintf(stderr, "unexpected: %s\n", g->remark.at[i].text);
-	CU_ASSERT_EQUAL(g->remark.n, 0);
-}
-
 static inline void query(struct graph *g, const char *text)
 {
 	struct error e = {0};

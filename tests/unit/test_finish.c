@@ -37,7 +37,7 @@ static void test_finish(void)
 	struct graph *g = host(SAID_BY_HWLOC, 4, 2, true);
 	mesh(g, 4);
 	finished(g, HEADER A100("0", "1B") A100("1", "3D") A100("2", "9B") A100("3", "BD"));
-	silent(g);
+	silent("a merged graph", g);
 	CU_ASSERT_STRING_EQUAL(gpu(g, 0)->gpu.device, "a100-sxm-80");
 	CU_ASSERT_FALSE(gpu(g, 0)->gpu.no_peer);
 	CU_ASSERT_EQUAL(gpu(g, 0)->gpu.nvlinks, 12);
@@ -104,7 +104,7 @@ static void test_finish_power(void)
 	g = finished(host(SAID_BY_HWLOC, 1, 0, true), HEADER
 		"0, 00000000:1B:00.0, NVIDIA A100-SXM4-80GB, 81920 MiB, 8.0, 4, 4, 16, 16, 1140 MHz, 1410 MHz, 400.00 "
 		"W, 400.00 W, 0x0000000000000004\n");
-	silent(g);
+	silent("a merged graph", g);
 	graph_destroy(g);
 }
 
@@ -124,7 +124,7 @@ static void test_finish_peers(void)
 	finished(g, HEADER CARD("0", "1B", "NVIDIA GeForce RTX 3090", "8.6", "1, 4, 16, 16", AT_REST, "350 W, 350 W",
 			    "0x1") CARD("1", "3D", "NVIDIA GeForce RTX 3090", "8.6", "1, 4, 16, 16", AT_REST,
 			    "350 W, 350 W", "0x1"));
-	silent(g);
+	silent("a merged graph", g);
 	graph_destroy(g);
 	g = host(SAID_BY_HWLOC, 2, 0, true);
 	for (size_t i = 0; i < 2; i++) {
@@ -132,7 +132,7 @@ static void test_finish_peers(void)
 		snprintf(g->vertex.at[g->gpu.at[i]].name, GRAPH_NAME, "NVIDIA GeForce RTX 4090");
 	}
 	finished(g, NULL);
-	silent(g);
+	silent("a merged graph", g);
 	graph_destroy(g);
 }
 

@@ -13,7 +13,7 @@ static void test_query(void)
 {
 	struct graph *g = host(SAID_BY_HWLOC, 4, 2, true);
 	query(g, HEADER A100("0", "1B") A100("1", "3D") A100("2", "9B") A100("3", "BD"));
-	silent(g);
+	silent("a merged graph", g);
 	const struct vertex *v = gpu(g, 2);
 	CU_ASSERT_STRING_EQUAL(v->name, "NVIDIA A100-SXM4-80GB");
 	CU_ASSERT_STRING_EQUAL(v->pci, "0000:9b:00.0");
@@ -53,7 +53,7 @@ static void test_query_spellings(void)
 	CU_ASSERT_EQUAL(gpu(g, 0)->gpu.compute_capability, 121);
 	CU_ASSERT_EQUAL(gpu(g, 0)->gpu.mem_B, 0);
 	CU_ASSERT_EQUAL(gpu(g, 0)->gpu.power_limit_W, 0);
-	silent(g);
+	silent("a merged graph", g);
 	graph_destroy(g);
 }
 
@@ -66,7 +66,7 @@ static void test_query_joins(void)
 	query(g, HEADER A100("0", "1B") A100("1", "3D") A100("2", "9B"));
 	CU_ASSERT_EQUAL(g->gpu.n, 3);
 	CU_ASSERT_STRING_EQUAL(gpu(g, 2)->label, "GPU2");
-	silent(g);
+	silent("a merged graph", g);
 	graph_destroy(g);
 	g = graph_create(SAID_BY_HWLOC);
 	query(g, HEADER A100("0", "1B") A100("1", "3D"));
@@ -146,7 +146,7 @@ static void test_merge_facts(void)
 	snprintf(more->vertex.at[more->gpu.at[3]].cores, GRAPH_CORES, "16-31");
 	mesh(more, 4);
 	merge(g, more);
-	silent(g);
+	silent("a merged graph", g);
 	CU_ASSERT_EQUAL(g->gpu.n, 4);
 	CU_ASSERT_EQUAL(g->nic.n, 2);
 	CU_ASSERT_STRING_EQUAL(gpu(g, 3)->cores, "16-31");
@@ -199,7 +199,7 @@ static void test_merge_nvlinks(void)
 	mesh(g, 4);
 	mesh(more, 4);
 	merge(g, more);
-	silent(g);
+	silent("a merged graph", g);
 	CU_ASSERT_EQUAL(graph_link(g, g->gpu.at[0], g->gpu.at[1], LINK_NVLINK)->from, SAID_BY_SMI_TOPO);
 	/* a worse witness loses, and is named */
 	more = host(SAID_BY_HWLOC, 4, 0, true);
@@ -247,7 +247,7 @@ static void test_merge_nvlinks(void)
 	g = host(SAID_BY_SMI_TOPO, 4, 0, false);
 	mesh(g, 4);
 	merge(g, host(SAID_BY_HWLOC, 4, 0, true));
-	silent(g);
+	silent("a merged graph", g);
 	graph_destroy(g);
 }
 
@@ -258,7 +258,7 @@ static void test_merge_nics(void)
 	char word[GRAPH_WORD];
 	struct error e = {0};
 	merge(g, more);
-	silent(g);
+	silent("a merged graph", g);
 	CU_ASSERT_EQUAL_FATAL(g->nic.n, 2);
 	CU_ASSERT_STRING_EQUAL(g->vertex.at[g->nic.at[1]].name, "mlx5_1");
 	CU_ASSERT_EQUAL(graph_word(g, g->gpu.at[2], g->nic.at[1], word, &e), ST_OK);
