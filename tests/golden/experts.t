@@ -119,7 +119,7 @@ Mixtral 8x7B: 46.7 billion parameters; MFU counts the 12.9 billion that work on 
     step time                      4.03 s
     MFU                            34.4 %
       alltoall (384)               133 ms        3.3 %  link
-      total                      95.2 GiB               DOES NOT FIT in 79.6 GiB (may err)
+      total                      95.2 GiB               DOES NOT FIT in 79.6 GiB
 
 Exchanges behind another micro-batch's compute: no pair waits for itself, however few micro-batches there are.
 
