@@ -180,12 +180,14 @@ enum status cost_collective(const struct program *p, const struct op *asked, con
 {
 	const struct op called = as_called(p, asked, r), *op = &called;
 	int64_t size = op_group_size(&p->mesh, op), stride = p->mesh.stride[op->group];
-	struct rates lone = *r; /* of a message: without the traffic of the host's other stages */
+	struct rates lone; /* of a message: without the traffic of the host's other stages */
+	const struct rates *seen = r;
 	if (op_is_message(op) || op->flags & OP_ENDS) {
-		const int64_t of_stage = stride;
+		lone = *r;
+		lone.network_factor *= stage_relief(r, stride, e);
+		seen = &lone;
 		stride = op_is_message(op) ? pair_stride(r, stride, op->message.own, op->message.peer)
 		                           : pair_stride(r, stride, 0, p->mesh.size[op->group] - 1);
-		lone.network_factor *= stage_relief(r, of_stage, e);
 	}
 	if (size <= 1)
 		return ST_OK;
@@ -193,7 +195,7 @@ enum status cost_collective(const struct program *p, const struct op *asked, con
 	const struct collective_choice forced = p->config.collectives;
 	const int64_t parts = message_parts(p, op, r);
 	const double bytes = (double)op->collective.elements * dtype_bytes(op->dtype);
-	struct collective_price price = collective_price_of(&lone, op, size, stride, forced, bytes / (double)parts, e);
+	struct collective_price price = collective_price_of(seen, op, size, stride, forced, bytes / (double)parts, e);
 	price.time_s += collective_time_s(r, COLL_ALL_GATHER, parts, p->mesh.stride[DIM_TP], bytes, e);
 	if (r->compute_capability <= 0 &&
 		(forced.protocol != PROTO_AUTO || !algorithm_traits[forced.algorithm].portable))
