@@ -18,8 +18,8 @@ The catalogue. (Figures and sources are tests/unit/test_catalogue.c's business: 
     b300*           NVIDIA B300 SXM 288GB                     2250   4500     75   269 GiB  8.00 TB/s    281    900    121   1100      -  17.80
     cs-2*           Cerebras CS-2 (WSE-2)                fp16 7500      -    234  37.3 GiB  20.0 PB/s  0.375      -      -  23000      -      -
     cs-3*           Cerebras CS-3 (WSE-3)               fp16 15800      -    494  41.0 GiB  21.0 PB/s  0.752      -      -  23000      -      -
-    gaudi2*         Intel Gaudi 2                              432    865   13.5  89.4 GiB  2.46 TB/s    176  262.5   31.5    600  8125*      -
-    gaudi3*         Intel Gaudi 3                             1678   1678   52.4   119 GiB  3.70 TB/s    454    525     63    900  15625      -
+    gaudi2*         Intel Gaudi 2                              432    865   13.5  96.0 GiB  2.46 TB/s    176  262.5   31.5    600  8125*      -
+    gaudi3*         Intel Gaudi 3                             1678   1678   52.4   128 GiB  3.70 TB/s    454    525     63    900  15625      -
     gb200*          NVIDIA GB200 (one GPU of an NVL72)        2500   5000     80   185 GiB  8.00 TB/s    313    900     63   1200      -  28.51
     gb300*          NVIDIA GB300 (one GPU of an NVL72)        2500   5000     80   278 GiB  8.00 TB/s    313    900    121   1400      -  18.00
     gh200*          NVIDIA GH200 96GB                          989   1979     67  95.6 GiB  4.00 TB/s    247    450     63   1000      -   2.29
@@ -60,6 +60,7 @@ The catalogue. (Figures and sources are tests/unit/test_catalogue.c's business: 
     rtx3090*        NVIDIA GeForce RTX 3090                   71.2      -   35.6  24.0 GiB   936 GB/s     76  56.25   31.5    350  1499*   0.50
     rtx4080-super*  NVIDIA GeForce RTX 4080 SUPER            104.4  208.9   52.2  16.0 GiB   736 GB/s    142      -   31.5    320      -      -
     rtx4090         NVIDIA GeForce RTX 4090                  165.2  330.3   82.6  24.0 GiB  1.01 TB/s    164      -   31.5    450   1599   0.74
+    rtx4090-48*     NVIDIA GeForce RTX 4090 48GB             165.2  330.3   82.6  48.0 GiB  1.01 TB/s    164      -   31.5    450      -      -
     rtx5090*        NVIDIA GeForce RTX 5090                  209.5    419  104.8  31.8 GiB  1.79 TB/s    117      -     63    575   1999   0.99
     rtx6000-ada*    NVIDIA RTX 6000 Ada Generation           364.2  728.5   91.1  48.0 GiB   960 GB/s    379      -   31.5    300  6800*   0.84
     rtx8000*        NVIDIA Quadro RTX 8000              fp16 130.5      -   16.3  45.0 GiB   672 GB/s    194     50  15.75    260      -      -

@@ -34,7 +34,7 @@ What is wrong with a line: the word, and the nearest valid one.
     $ printf 'model: {preset: gpt2-124m}\n' > c.yaml
     > for s in 'gpu:8 rtx4090 nik:1x100Gb' 'gpu:8 rtx409' 'gpu:8 gpu:4 rtx4090' 'gpu:8 rtx4090 nic:1x100Gz' 'gpu:0 rtx4090' 'gpu:8 rtx4090 nvswitch' 'node:2 gpu:8 rtx4090' 'nodes:2'; do stepsim predict c.yaml --set cluster.system="$s"; done
     stepsim: --set cluster.system=gpu:8 rtx4090 nik:1x100Gb: system line, word 3 'nik:1x100Gb': unknown (nearest: nic)
-    stepsim: --set cluster.system=gpu:8 rtx409: system line, word 2 'rtx409': unknown (nearest: rtx4090)
+    stepsim: --set cluster.system=gpu:8 rtx409: system line, word 2 'rtx409': unknown (nearest: rtx4090, rtx4090-48)
     stepsim: --set cluster.system=gpu:8 gpu:4 rtx4090: system line, word 2 'gpu:4': gpu is given twice
     stepsim: --set cluster.system=gpu:8 rtx4090 nic:1x100Gz: system line, word 3 'nic:1x100Gz': expected a data rate such as 400Gb/s (B/s or b/s, with k M G T P or Ki Mi Gi Ti Pi), got "100Gz"
     stepsim: --set cluster.system=gpu:0 rtx4090: system line, word 1 'gpu:0': expected a whole number of 1 to 1024

@@ -168,6 +168,8 @@ static void test_gpus(void)
 		{"Gaudi2", "", "", "gpu:8 gaudi2"},
 		{"A6000", "", "PCIe", "gpu:8 rtx-a6000 pcie"},
 		{"RTX 4090", "PCIe 24GB", "PCIe4", "gpu:8 rtx4090 pcie"},
+		{"RTX 4090", "PCIe 48GB", "PCIe4", "gpu:8 rtx4090-48 pcie"},
+		{"RTX 4090", "48GB", "PCIe4", "gpu:8 rtx4090-48 pcie"},
 		{"8xH100", "", "NVLink", "gpu:8 h100-sxm"},
 		{"H100 SXM x8", "", "", "gpu:8 h100-sxm"},
 		{"A100 80G", "", "NVLink", "gpu:8 a100-sxm-80"},

@@ -50,6 +50,7 @@ static void test_shown_names(void)
 		{"NVIDIA GeForce RTX 3090", 24, "rtx3090"},
 		{"NVIDIA GeForce RTX 4090", 0, "rtx4090"},
 		{"GeForce RTX 4090", 24, "rtx4090"},
+		{"NVIDIA GeForce RTX 4090", 47.99, "rtx4090-48"}, /* 49140 MiB */
 		{"NVIDIA GeForce RTX 5090", 31.8, "rtx5090"},
 		{"NVIDIA RTX 6000 Ada Generation", 48, "rtx6000-ada"},
 		{"NVIDIA RTX PRO 6000 Blackwell Server Edition", 95.6, "rtx-pro-6000"},
