@@ -75,10 +75,11 @@ static void print_counts(const struct advice *a, FILE *out)
 void text_advice_head(const struct outcome *o, FILE *out)
 {
 	const struct advice *a = o->advice;
-	if (a->n == 0)
-		fprintf(out, "Symptom: %s. %s (", symptom_words[a->symptom],
-			a->fits ? "No single change shortens the step by 0.5 % or more"
-				: "No single change makes it fit in memory");
+	if (a->n == 0 && !a->fits) /* what slows a step that cannot run is no symptom */
+		fputs("No change makes it fit in memory (", out);
+	else if (a->n == 0)
+		fprintf(out, "Symptom: %s. No single change shortens the step by 0.5 %% or more (",
+			symptom_words[a->symptom]);
 	else if (a->fits)
 		fprintf(out, "Changes that shorten the step, each alone; symptom: %s (", symptom_words[a->symptom]);
 	else

@@ -74,11 +74,12 @@ static void write_reasons(const struct outcome *o, const struct result *m, FILE 
 {
 	const struct result *p = o->predicted;
 	char a[QUANTITY_MAX], b[QUANTITY_MAX];
-	fputs("<p>", out);
+	const bool runs = m || verdict_fit(&p->memory) != FIT_NOT;
+	fputs(runs ? "<p>" : "<p>With more memory: ", out);
 	if (p->time.comm_s > 0 && !isnan(p->time.overlap))
-		fprintf(out, "Compute hides %.0f %% of communication: %s of %s are exposed, %.1f %% of the step. ",
-			100 * p->time.overlap, time_text(a, p->time.exposed_comm_s), time_text(b, p->time.comm_s),
-			100 * p->time.exposed_comm_s / p->time.step_s);
+		fprintf(out, "%sompute hides %.0f %% of communication: %s of %s are exposed, %.1f %% of the step. ",
+			runs ? "C" : "c", 100 * p->time.overlap, time_text(a, p->time.exposed_comm_s),
+			time_text(b, p->time.comm_s), 100 * p->time.exposed_comm_s / p->time.step_s);
 	fprintf(out, "MFU %.1f %%. ", 100 * p->mfu);
 	write_memory(&p->memory, m != NULL, out);
 	fputs("Bottleneck: ", out);

@@ -363,7 +363,8 @@ void text_findings(const struct outcome *o, FILE *out)
 	print_interval(p, m && !m->doubles ? m : NULL, out);
 	print_interval_parts(p, out);
 	if (p->bottleneck[0])
-		fprintf(out, "Bottleneck: %s\n", p->bottleneck);
+		fprintf(out, "Bottleneck%s: %s\n", m || verdict_fit(&p->memory) != FIT_NOT ? "" : " with more memory",
+			p->bottleneck);
 }
 
 void text_warnings(const struct outcome *o, FILE *out)

@@ -2,7 +2,10 @@
  * backward pass runs a block again, except the ops whose results the first pass saved (pytorch/torchtitan,
  * torchtitan/distributed/activation_checkpoint.py, _apply_op_sac and its list of ops to save):
  *
- *   products      every second one is run again: the 2nd, 4th, ... of a block, as its modules call them
+ *   products      every second one is run again: the 2nd, 4th, ... of a block, as its modules call them. In nvfp4 all
+ *                 are: torch.nn.functional.scaled_mm is aten._scaled_mm_v2, which the list lacks
+ *                 (torchao/prototype/moe_training/nvfp4_training/nvfp4_linear.py; get_default_op_list of
+ *                 torch/_functorch/partitioners.py)
  *   attention     saved
  *   reduce-scatters of tensor and expert-tensor parallelism, all-to-alls of experts (the latter since 2025-08): saved
  *   router, products of experts (grouped_mm), norms, activations, rotation, residuals: run again
@@ -81,7 +84,7 @@ static int64_t saved_cols(const struct builder *b, const struct linear *l, int *
 	}
 	if (b->c->train.recompute_saves != AUTO)
 		return saves(b, name_of(l->w)) ? l->out : 0;
-	return saved;
+	return b->c->train.dtype == DT_NVFP4 ? 0 : saved;
 }
 
 /* True where the recomputed block reads the product's result. */

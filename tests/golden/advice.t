@@ -1,6 +1,6 @@
 What would shorten the step: each change predicted by itself. Launches, a loader that cannot keep up, a host that waits:
 
-    $ advice() { stepsim predict "$@" | sed -n '/^Changes that\|^Symptom/,/^90 %/p' | grep -v '^90 %'; }
+    $ advice() { stepsim predict "$@" | sed -n '/^Changes that\|^Symptom\|^No change/,/^90 %/p' | grep -v '^90 %'; }
     > advice $ROOT/configs/launch-bound.yaml
     > advice $ROOT/configs/starved.yaml --set cluster.system=dgx-h100
     > advice $ROOT/configs/sync.yaml
@@ -36,7 +36,7 @@ fp32 on a GPU with Tensor Cores, an odd vocabulary, naive attention, kernels one
     > parallel: {strategy: ddp}
     > cluster: {system: dgx-a100}
     > EOF
-    > advice() { COLUMNS=999 stepsim predict "$@" | sed -n '/^Changes that\|^Symptom/,/^90 %/p' | grep -v '^90 %'; }
+    > advice() { COLUMNS=999 stepsim predict "$@" | sed -n '/^Changes that\|^Symptom\|^No change/,/^90 %/p' | grep -v '^90 %'; }
     > advice slow.yaml
     > advice slow.yaml --set train.dtype=bf16 --set model.vocab_padding=128 --set train.attention=flash --set train.stack=pytorch-ddp --set train.fused=true
     Changes that shorten the step, each alone; symptom: a format without the fast matrix units (20 changes tried)
@@ -79,7 +79,7 @@ Where nothing fits, single changes with which it does; and where no single one s
     > parallel: {strategy: ddp}
     > cluster: {system: dgx-h100}
     > EOF
-    > advice() { COLUMNS=999 stepsim predict "$@" | sed -n '/^Changes that\|^Symptom/,/^90 %/p' | grep -v '^90 %'; }
+    > advice() { COLUMNS=999 stepsim predict "$@" | sed -n '/^Changes that\|^Symptom\|^No change/,/^90 %/p' | grep -v '^90 %'; }
     > advice large.yaml
     > advice large.yaml --set model.preset=llama3-405b
     Changes that make it fit in memory, each alone, the shortest step first (28 changes tried)
@@ -87,7 +87,7 @@ Where nothing fits, single changes with which it does; and where no single one s
     -------------------------------------------------------------------------------------------------------------
       several at once  58.1 ms        3.0 %  4 fit         --set parallel.strategy=fsdp --set train.micro_batch=1
     `stepsim plan` searches for the fastest plan that fits.
-    Symptom: compute-bound. No single change makes it fit in memory (28 changes tried)
+    No change makes it fit in memory (28 changes tried)
     `stepsim plan` searches for the fastest plan that fits.
 
 A config that can be read only once gets its advice, too:
@@ -98,7 +98,7 @@ A config that can be read only once gets its advice, too:
 
 A step with nothing to gain, and none asked for:
 
-    $ advice() { stepsim predict "$@" | sed -n '/^Changes that\|^Symptom/,/^90 %/p' | grep -v '^90 %'; }
+    $ advice() { stepsim predict "$@" | sed -n '/^Changes that\|^Symptom\|^No change/,/^90 %/p' | grep -v '^90 %'; }
     > advice $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --set train.dtype=fp8 --set train.attention_kernel=fa3 --set train.recompute=none --set train.optimizer=none --set train.reduce_dtype=bf16 --set parallel.reshard_after_forward=false --set train.micro_batch=1
     > stepsim predict $ROOT/configs/launch-bound.yaml -q | grep -c 'would shorten'
     > stepsim predict $ROOT/configs/launch-bound.yaml -q --json - | python3 -c 'import json, sys; p = json.load(sys.stdin)["prediction"]; print(p["advice"], p["sensitivity"], p["symptom"], p["advice_untried"])'

@@ -36,7 +36,7 @@ A plan that does not fit says so first; the time comes behind. Shares are of the
     <title>llama3-8b on 16 ranks: 7.39 s a step, does not fit in memory - stepsim
     <h1>Does not fit: a rank needs 158 GiB, the device has 79.6 GiB (77.9 GiB short; largest: activations 145 GiB).
     <p>If it had the memory, a step would take 7.39 s (90 % interval: 6.56 s to 8.66 s).
-    <p>Compute hides 90 % of communication: 38.5 ms of 381 ms are exposed, 0.5 % of the step. MFU 54.7 %. Bottleneck: compute: gemm 67 % of the step.
+    <p>With more memory: compute hides 90 % of communication: 38.5 ms of 381 ms are exposed, 0.5 % of the step. MFU 54.7 %. Bottleneck: compute: gemm 67 % of the step.
     <h1>A step takes 1.95 s (90 % interval: 1.73 s to 2.28 s).
     It fits in memory: a rank needs 79.1 GiB of 79.6 GiB, 572 MiB are free; it fills 99.3 % of the memory; a search for plans stays within 90 % where it can. Bottleneck
 

@@ -102,6 +102,15 @@ static void test_ops(void)
 		CU_ASSERT_DOUBLE_EQUAL(layer_B(c), TOKENS * (2.0 * 256 * cases[i].kept + 4 * 8), 1);
 		CU_ASSERT_DOUBLE_EQUAL(again(&c), cases[i].again * 256 * 256, 0);
 	}
+	/* In nvfp4 no product's result is saved: of 3 + 1 + 4 + 4 squares all but FC2 run again. A layer keeps its
+	 * input and attention's output; and in 9/16 B that output and the weights, as the products read them. */
+	struct config narrow = c;
+	narrow.model.mlp = MLP_GELU;
+	narrow.train.fused = true;
+	narrow.train.dtype = DT_NVFP4;
+	CU_ASSERT_DOUBLE_EQUAL(layer_B(narrow),
+		TOKENS * (2.0 * 256 * 2 + 4 * 8) + 0.5625 * (TOKENS * 256 + 12 * 256 * 256), 1);
+	CU_ASSERT_DOUBLE_EQUAL(again(&narrow), 8 * 256 * 256, 0);
 	/* The reduce-scatter behind PROJ is saved. So a compiler does not run PROJ again; of what is left each of two
 	 * tensor ranks has half. */
 	c.parallel.data = c.parallel.shard = 1;
