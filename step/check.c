@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "step/clocks.h"
+#include "step/gathers.h"
 #include "step/program.h"
 #include "step/stages.h"
 
@@ -136,7 +137,7 @@ static struct expected expected_of(const struct program *p, const struct role *r
 	return (struct expected){replicas ? reductions : 0, shares ? reductions : 0,
 		!shares                                  ? 0
 		: strategy_has(s, STRATEGY_CUTS_WEIGHTS) ? uses
-							 : one};
+							 : one * gathers_of_bucket(c)};
 }
 
 /* Returns the elements that an op updates; 0: it is no update. */

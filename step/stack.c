@@ -90,7 +90,7 @@ static enum status read_habits(const struct ynode *map, struct stack *s, struct 
 		"expert_counts", "atomic_sums", "expert_masks", "biases_apart", "one_queue", "copies_flat",
 		"passes_hold_dropout", "chunks_loss", "dtensor", "gathers_matrices", "reduces_computed",
 		"frees_gradients", "scans_blocks", "cudnn_on_blackwell", "triton_fp4", "torch_grouped",
-		"half_gradients"};
+		"half_gradients", "gathers_twice"};
 	bool *const switches[] = {NULL, NULL, NULL, NULL, &s->buckets_lead_only, &s->gather_ahead, &s->shard_inside,
 		&s->copies_gathered, &s->adds_gradients, &s->dynamic_scales, &s->recompute_last_gemm,
 		&s->moments_as_weights, &s->scatters_messages, &s->expert_calls, &s->gathers_narrow, &s->stores_narrow,
@@ -99,7 +99,7 @@ static enum status read_habits(const struct ynode *map, struct stack *s, struct 
 		&s->atomic_sums, &s->expert_masks, &s->biases_apart, &s->one_queue, &s->copies_flat,
 		&s->passes_hold_dropout, &s->chunks_loss, &s->dtensor, &s->gathers_matrices, &s->reduces_computed,
 		&s->frees_gradients, &s->scans_blocks, &s->cudnn_on_blackwell, &s->triton_fp4, &s->torch_grouped,
-		&s->half_gradients};
+		&s->half_gradients, &s->gathers_twice};
 	static_assert(COUNT(names) == COUNT(switches), "a place for each habit");
 	enum status st = check_mapping(map, e);
 	for (size_t i = 0; map && i < map->n && !st; i++) {

@@ -157,11 +157,13 @@ struct stack {
 	bool buckets_lead_only; /* gradients lie in buckets of bucket_mb only in the first chunk of the first pipeline
 	                           stage, whose reduction ends last, and only with overlap; else a chunk is one bucket
 	                           (Megatron) */
-	bool gather_ahead; /* zero1: updated weights are gathered at the beginning of the next step, beside its forward
-	                      pass, bucket by bucket (Megatron's overlap_param_gather) */
-	bool shard_inside; /* zero1: the scatter leaves a rank's part of the reduced gradients inside the whole ones;
-	                      else it has a place of its own (DeepSpeed's flattened partitions; what stepsim executes)
-	                    */
+	bool gather_ahead;  /* zero1: updated weights are gathered at the beginning of the next step, beside its forward
+	                       pass, bucket by bucket (Megatron's overlap_param_gather) */
+	bool gathers_twice; /* zero1 with expert ranks, not gather_ahead: the optimizer of experts and that of all else
+	                       each gather all weights (Megatron) */
+	bool shard_inside;  /* zero1: the scatter leaves a rank's part of the reduced gradients inside the whole ones;
+	                       else it has a place of its own (DeepSpeed's flattened partitions; what stepsim executes)
+	                     */
 	bool copies_gathered;   /* zero1: gathered weights lie by rank in buffers of their own, and a kernel of its own
 	                           copies each rank's slice of each tensor back; else they are gathered in place */
 	bool copies_units;      /* fsdp: the same of the matrices of a unit (DeepSpeed's coalesced gathers) */

@@ -341,6 +341,8 @@ void search_config(const struct search_space *s, const struct shape *shape, cons
 		out->train.recompute_modules = out->train.recompute_saves = AUTO;
 	if (shape->value[PLAN_RECOMPUTE] != REC_FULL)
 		out->train.recompute_early_stop = TRI_AUTO;
+	if (!strategy_cuts_states_alone((enum strategy)shape->value[PLAN_STRATEGY]) || !v->overlap)
+		out->parallel.gather_overlap = TRI_AUTO;
 	for (int i = 0; i < PLAN_KEYS; i++) {
 		const enum plan_key k = (enum plan_key)i;
 		const double value = k == PLAN_BUCKET_MB  ? v->bucket_B

@@ -1,6 +1,7 @@
 /* Weights and gradients while a micro-batch needs them, the reductions of gradients. Buckets are reduced in order. */
 #include "base/array.h"
 #include "step/builder/blocks.h"
+#include "step/gathers.h"
 
 static bool last_micro(const struct builder *b) { return b->micro == b->c->micro_batches - 1; }
 
@@ -299,12 +300,6 @@ void build_ends_reduction(struct builder *b)
 
 /* ---- optimizer ---- */
 
-static bool gathers_ahead(const struct builder *b)
-{
-	return b->c->stack.gather_ahead && b->c->parallel.overlap &&
-	       strategy_cuts_states_alone(b->c->parallel.strategy);
-}
-
 static void gather_updated(struct builder *b, int32_t i)
 {
 	const struct bucket *k = &b->r->buckets.at[i];
@@ -325,7 +320,7 @@ static void gather_down_to(struct builder *b, int32_t bucket)
 
 void build_gather_ahead(struct builder *b)
 {
-	b->to_gather = gathers_ahead(b) && optimizer_updates(b->c->train.optimizer) ? (int32_t)b->r->buckets.n : 0;
+	b->to_gather = gathers_ahead(b->c) && optimizer_updates(b->c->train.optimizer) ? (int32_t)b->r->buckets.n : 0;
 	gather_down_to(b, b->to_gather - 2);
 }
 
@@ -340,6 +335,8 @@ void build_gather_next(struct builder *b, int64_t layer)
 
 void gather_bucket(struct builder *b, int32_t i)
 {
-	if (b->r->buckets.at[i].shards > 1 && !b->gathers && !gathers_ahead(b))
+	if (b->r->buckets.at[i].shards <= 1 || b->gathers || gathers_ahead(b->c))
+		return;
+	for (int n = 0; n < gathers_of_bucket(b->c); n++)
 		gather_updated(b, i);
 }

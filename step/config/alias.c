@@ -109,6 +109,7 @@ static const struct config_alias aliases[] = {
 	NAMES(parallel, expert_tensor, "etp expert_tensor_parallel_size expert_tensor_parallel_degree"),
 	NAMES(parallel, bucket_mb, "bucket_cap_mb"),
 	NAMES(parallel, overlap, "overlap_grad_reduce"),
+	NAMES(parallel, gather_overlap, "overlap_param_gather"),
 	NAMES(cluster, nodes, "nnodes num_nodes"),
 	NAMES(cluster, gpus_per_node, "nproc_per_node num_gpus_per_node"),
 	NEAR(cluster, system, "gpu gpu_type gpu_name machine instance_type"),

@@ -224,6 +224,16 @@ static enum status check_failures(const struct config *c, struct error *e)
 	return ST_OK;
 }
 
+static enum status check_gather(const struct config *c, struct error *e)
+{
+	const struct parallel *p = &c->parallel;
+	if (p->gather_overlap != TRI_AUTO && !strategy_cuts_states_alone(p->strategy))
+		return config_error_key(c, KEY_parallel_gather_overlap, e, "not used unless strategy is zero1");
+	if (p->gather_overlap == TRI_TRUE && !p->overlap)
+		return config_error_key(c, KEY_parallel_gather_overlap, e, "needs overlap: true (accepted: false)");
+	return ST_OK;
+}
+
 /* ---- tensor parallelism ---- */
 
 static enum status check_collectives(const struct config *c, struct error *e)
@@ -477,7 +487,8 @@ enum status config_check(const struct config *c, struct error *e)
 	if ((st = check_keys(c, e)) || (st = config_check_model(c, e)) || (st = check_dtypes(c, e)) ||
 		(st = check_recompute(c, e)) || (st = check_offload_layers(c, e)) || (st = check_context(c, e)) ||
 		(st = check_batch(c, e)) || (st = check_sizes(c, e)) || (st = check_collectives(c, e)) ||
-		(st = check_tensor(c, e)) || (st = check_pipeline(c, e)) || (st = check_failures(c, e)))
+		(st = check_gather(c, e)) || (st = check_tensor(c, e)) || (st = check_pipeline(c, e)) ||
+		(st = check_failures(c, e)))
 		return st;
 	return ST_OK;
 }

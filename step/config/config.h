@@ -164,6 +164,7 @@ struct parallel {
 	double bucket_B, first_bucket_B; /* first: < 0 is auto until resolved */
 	bool gradient_as_bucket_view;    /* ddp, zero1: the buckets hold the gradients; else copies of them */
 	bool overlap;
+	enum tristate gather_overlap; /* zero1: updated weights are gathered beside the next forward pass */
 	int64_t prefetch;
 	int64_t unit_params; /* FSDP1 wraps modules of so many parameters; 0: a block is a unit */
 	bool adapter_units;  /* FSDP1 wraps both factors of each adapter, each in a unit of its own */

@@ -95,6 +95,18 @@ static void test_resolve(void)
 			ends[i].stack, ends[i].key);
 		CU_ASSERT_EQUAL(resolved(text, 4).stack.recompute_last_gemm, ends[i].last);
 	}
+	static const struct {
+		const char *stack, *key;
+		bool ahead;
+	} gathers[] = {{"megatron-core", "auto", true}, {"megatron-core", "false", false},
+		{"megatron-lm", "auto", false}, {"megatron-lm", "true", true}};
+	for (size_t i = 0; i < COUNT(gathers); i++) {
+		char text[256];
+		snprintf(text, sizeof text,
+			GPT2 "train: {stack: %s}\nparallel: {strategy: zero1, overlap: true, gather_overlap: %s}",
+			gathers[i].stack, gathers[i].key);
+		CU_ASSERT_EQUAL(resolved(text, 4).stack.gather_ahead, gathers[i].ahead);
+	}
 	c = resolved("model: {preset: llama3-8b}\ntrain: {micro_batch: 1}\n"
 		     "parallel: {tensor: 4, sequence_parallel: true, strategy: zero1}",
 		16);

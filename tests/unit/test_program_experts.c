@@ -374,7 +374,31 @@ static void test_overlap_in_one_stage(void)
 	}
 }
 
+static int64_t gathers_of(const char *more)
+{
+	char text[256];
+	snprintf(text, sizeof text, "train.stack=megatron-core train.dtype=bf16 parallel.strategy=zero1 %s", more);
+	struct program *p = program_of(text, 4);
+	const struct role *r = &p->roles[0];
+	int64_t gathers = 0;
+	for (size_t i = 0; i < r->ops.n; i++)
+		gathers += r->ops.at[i].kind == OP_COLLECTIVE && r->ops.at[i].coll == COLL_ALL_GATHER;
+	program_destroy(p);
+	return gathers;
+}
+
+/* Megatron's two optimizers, of experts that ranks share and of all else, each gather all weights, unless those are
+ * gathered beside the next forward pass. With one rank of experts there is one optimizer. */
+static void test_gathers(void)
+{
+	const int64_t alone = gathers_of("parallel.expert=1"), shared = gathers_of("parallel.expert=2");
+	CU_ASSERT(alone > 0 && shared > alone);
+	CU_ASSERT_EQUAL(gathers_of("parallel.expert=1 parallel.gather_overlap=false"), alone);
+	CU_ASSERT_EQUAL(gathers_of("parallel.expert=2 parallel.gather_overlap=false"), 2 * shared);
+	CU_ASSERT_EQUAL(gathers_of("parallel.expert=2 parallel.gather_overlap=true"), shared);
+}
+
 UNIT_MAIN("program of experts", {"groups", test_groups}, {"work", test_work}, {"parameters", test_parameters},
 	{"hsdp", test_hybrid}, {"memory", test_memory}, {"experts that FSDP leaves whole", test_whole_experts},
 	{"recomputed", test_recomputed}, {"overlapped exchanges", test_overlap},
-	{"overlapped exchanges in one stage", test_overlap_in_one_stage})
+	{"overlapped exchanges in one stage", test_overlap_in_one_stage}, {"gathers", test_gathers})

@@ -35,7 +35,7 @@ static void test_read(void)
 		      "  expert_counts: true\n  one_queue: true\n  atomic_sums: true\n  expert_masks: true\n"
 		      "  copies_flat: true\n  biases_apart: true\n  dtensor: true\n  gathers_matrices: true\n"
 		      "  reduces_computed: true\n  cudnn_on_blackwell: true\n"
-		      "  triton_fp4: true\n  torch_grouped: true\n",
+		      "  triton_fp4: true\n  torch_grouped: true\n  gathers_twice: true\n",
 			&s),
 		ST_OK);
 	CU_ASSERT_EQUAL(s.memory.loss_B, 12);
@@ -49,7 +49,7 @@ static void test_read(void)
 		       s.reduces_whole && s.copies_units && s.copies_slices && s.expert_counts && s.one_queue &&
 		       s.atomic_sums && s.expert_masks && s.copies_flat && s.biases_apart && s.dtensor &&
 		       s.gathers_matrices && s.reduces_computed && s.cudnn_on_blackwell && s.triton_fp4 &&
-		       s.torch_grouped && s.mask_rows == 0 && s.biased_cols == 0);
+		       s.torch_grouped && s.gathers_twice && s.mask_rows == 0 && s.biased_cols == 0);
 	CU_ASSERT_EQUAL(s.host_update_Bps, 390e9);
 	CU_ASSERT_EQUAL(s.bucket_per_rank_B, 4e6);
 	CU_ASSERT_TRUE(s.buckets_lead_only);
