@@ -383,8 +383,16 @@ struct layer_order {
 };
 struct layer_order model_layer_order(const struct model *m);
 
-/* Returns C of step/program.h: the slots at one expert for a rank that routes `tokens`. */
-int64_t model_expert_capacity(const struct model *m, int64_t tokens);
+/* Returns C of step/program.h: the slots at one expert for a rank that routes `tokens`, with `factor` times its share.
+ */
+int64_t model_expert_capacity(const struct model *m, int64_t tokens, double factor);
+/* Returns how many times its share the fullest of `ranks` ranks with equal parts of the experts has, on average, where
+ * the data have `kinds` different tokens, each as often: tokens alike choose the same experts, each kind its own ones
+ * at random. With x = kinds x experts_per_token choices among kinds x experts, drawn without replacement,
+ * P(fullest <= m) = P(each rank's binomial number <= m | their sum is x). kinds 0: balanced, 1.
+ * kinds x experts_per_token is at most ROUTED_CHOICES_MAX. */
+#define ROUTED_CHOICES_MAX 1024
+double model_fullest_rank(const struct model *m, int64_t kinds, int64_t ranks);
 
 /* Return the number of parameter tensors, and tensor i, in the order of PyTorch's model.parameters(): embeddings,
  * blocks front to back, final norm, head. */

@@ -113,10 +113,9 @@ struct layer_order model_layer_order(const struct model *m)
 	return (struct layer_order){0, 0, 0, 0};
 }
 
-int64_t model_expert_capacity(const struct model *m, int64_t tokens)
+int64_t model_expert_capacity(const struct model *m, int64_t tokens, double factor)
 {
-	double share = (double)tokens * (double)m->experts_per_token / (double)m->experts,
-	       factor = m->capacity_factor > 0 ? m->capacity_factor : 1;
+	double share = (double)tokens * (double)m->experts_per_token / (double)m->experts;
 	double places = ceil(factor * share * (1 - 1e-12)); /* 1.1 x 10 is 11 */
 	return places < (double)tokens ? (int64_t)places : tokens;
 }

@@ -54,6 +54,9 @@ static enum status builder_init(struct builder *b, const struct config *c, struc
 	b->layer = b->micro = NONE;
 	b->gradient_copies = NONE;
 	b->reduced[0] = b->reduced[1] = NONE;
+	b->uneven = c->model.capacity_factor > 0
+	                    ? c->model.capacity_factor
+	                    : model_fullest_rank(&c->model, c->data.distinct_tokens, c->parallel.expert);
 	build_schedule(b);
 	return b->st;
 }

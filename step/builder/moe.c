@@ -26,7 +26,7 @@
 
 static int64_t local_experts(const struct builder *b) { return b->m->experts / b->c->parallel.expert; }
 
-static int64_t capacity(const struct builder *b) { return model_expert_capacity(b->m, b->rows); }
+static int64_t capacity(const struct builder *b) { return model_expert_capacity(b->m, b->rows, b->uneven); }
 
 static int64_t slots_of(const struct builder *b) { return b->m->experts * capacity(b); }
 
@@ -107,12 +107,12 @@ static double parts_of_row(const struct builder *b, int64_t parts)
 
 static bool goes_once(const struct builder *b) { return b->c->parallel.expert_dispatch != DISPATCH_ALL_TO_ALL; }
 
-/* To the part that most go to, which has capacity_factor times as many as the others: no more than there are slots. */
+/* To the part that most go to, which has `uneven` times as many as the others: no more than there are slots, and each
+ * row once at the most. */
 static int64_t elements_to(const struct builder *b, int64_t parts)
 {
-	const double uneven = fmax(1, b->m->capacity_factor);
-	const int64_t elements = llround(uneven * parts_of_row(b, parts) * (double)(b->rows * width_of(b))),
-		      all = slots_of(b) * width_of(b);
+	const double reached = fmin(fmax(1, b->uneven) * parts_of_row(b, parts), (double)parts);
+	const int64_t elements = llround(reached * (double)(b->rows * width_of(b))), all = slots_of(b) * width_of(b);
 	return elements < all ? elements : all;
 }
 

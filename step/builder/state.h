@@ -292,6 +292,7 @@ struct builder {
 	int64_t dp;                   /* ranks that hold the same parameters; hsdp: of a shard group */
 	int64_t tokens;               /* of a micro-batch, this rank's */
 	int64_t rows;                 /* of these, the rows of a sequence-parallel rank; else all */
+	double uneven;                /* how many times its share of the experts' rows the fullest rank has */
 	int64_t seq, context;         /* tokens of a sequence, this rank's; ranks that share a sequence */
 	int64_t heads, kv_heads;      /* of this tensor rank, as the two below */
 	int64_t ffn, vocab;

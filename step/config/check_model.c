@@ -374,6 +374,25 @@ static enum status check_expert_choice(const struct config *c, struct error *e)
 	return ST_OK;
 }
 
+/* Data of a few different tokens. */
+static enum status check_distinct_tokens(const struct config *c, struct error *e)
+{
+	const struct model *m = &c->model;
+	if (c->data.distinct_tokens == 0)
+		return ST_OK;
+	if (m->experts == 0)
+		return config_error_key(c, KEY_data_distinct_tokens, e, "not used without experts");
+	if (m->capacity_factor > 0)
+		return config_error_key(c, KEY_data_distinct_tokens, e,
+			"not used with capacity_factor, which says how uneven loads are");
+	if (c->data.distinct_tokens > ROUTED_CHOICES_MAX / m->experts_per_token)
+		return config_error(c, KEY_data_distinct_tokens, e,
+			"%" PRId64 " tokens of %" PRId64 " experts each are too many to count (at most %d)",
+			c->data.distinct_tokens, m->experts_per_token,
+			(int)(ROUTED_CHOICES_MAX / m->experts_per_token));
+	return ST_OK;
+}
+
 static enum status check_experts(const struct config *c, struct error *e)
 {
 	static const enum key_id ids[] = {KEY_model_experts_per_token, KEY_model_shared_experts,
@@ -436,7 +455,7 @@ enum status config_check_model(const struct config *c, struct error *e)
 		(st = check_heads(c, e)) || (st = check_positions(c, e)) || (st = config_check_encoder(c, e)) ||
 		(st = check_window(c, e)) || (st = config_check_input(c, e)) || (st = check_logits(c, e)) ||
 		(st = check_latent(c, e)) || (st = check_norms(c, e)) || (st = check_trained(c, e)) ||
-		(st = check_experts(c, e)))
+		(st = check_experts(c, e)) || (st = check_distinct_tokens(c, e)))
 		return st;
 	if (parameters_at_most(m) > PARAMETERS_MAX)
 		return config_error(c, KEY_model_hidden, e, "these dimensions make %s parameters, more than %s",

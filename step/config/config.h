@@ -138,7 +138,8 @@ struct data {
 	uint64_t bytes; /* a micro-batch on one rank, host to device; 0: 8 bytes a token */
 	int64_t workers, prefetch;
 	bool pin_memory;
-	bool repeated_token; /* every input is the same token */
+	bool repeated_token;     /* every input is the same token */
+	int64_t distinct_tokens; /* different tokens of a step, as experts see them; 0: many */
 };
 
 struct parallel {

@@ -191,6 +191,8 @@ const char *config_predicted_only(const struct config *c)
 	if (c->model.expert_groups > 0 || c->model.router_bias)
 		return c->model.router_bias ? "model.router_bias is predicted, not executed"
 		                            : "model.expert_groups is predicted, not executed";
+	if (c->data.distinct_tokens > 0)
+		return "data.distinct_tokens is predicted, not executed";
 	if (c->parallel.expert_dispatch != DISPATCH_ALL_TO_ALL)
 		return "parallel.expert_dispatch other than all_to_all is predicted, not executed";
 	if (c->parallel.dispatch_dtype == DT_FP8)

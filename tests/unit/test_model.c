@@ -280,16 +280,32 @@ static void test_experts(void)
 static void test_capacity(void)
 {
 	struct model m = {.experts = 8, .experts_per_token = 2};
-	CU_ASSERT_EQUAL(model_expert_capacity(&m, 4096), 1024);
-	CU_ASSERT_EQUAL(model_expert_capacity(&m, 5), 2);
-	m.capacity_factor = 1.1;
-	CU_ASSERT_EQUAL(model_expert_capacity(&m, 40), 11);
-	m.capacity_factor = 1.25;
-	CU_ASSERT_EQUAL(model_expert_capacity(&m, 4096), 1280);
-	m.capacity_factor = 4;
-	CU_ASSERT_EQUAL(model_expert_capacity(&m, 4096), 4096);
-	m.capacity_factor = 100;
-	CU_ASSERT_EQUAL(model_expert_capacity(&m, 4096), 4096);
+	CU_ASSERT_EQUAL(model_expert_capacity(&m, 4096, 1), 1024);
+	CU_ASSERT_EQUAL(model_expert_capacity(&m, 5, 1), 2);
+	CU_ASSERT_EQUAL(model_expert_capacity(&m, 40, 1.1), 11);
+	CU_ASSERT_EQUAL(model_expert_capacity(&m, 4096, 1.25), 1280);
+	CU_ASSERT_EQUAL(model_expert_capacity(&m, 4096, 4), 4096);
+	CU_ASSERT_EQUAL(model_expert_capacity(&m, 4096, 100), 4096);
+}
+
+/* One token chooses 2 of 4 experts, on 2 ranks: of 6 pairs 2 lie on one rank. So the fullest has (4 x 1 + 2 x 2) / 6
+ * = 4/3 choices, of a share of 1. Two tokens: 4 of 8 slots, 4 slots a rank. Of 70 choices 36 are 2 and 2, 32 are 3 and
+ * 1, 2 are 4 and 0: (36 x 2 + 32 x 3 + 2 x 4) / 70 of a share of 2. */
+static void test_fullest_rank(void)
+{
+	struct model m = {.experts = 4, .experts_per_token = 2};
+	CU_ASSERT_DOUBLE_EQUAL(model_fullest_rank(&m, 1, 2), 4.0 / 3, 1e-6);
+	CU_ASSERT_DOUBLE_EQUAL(model_fullest_rank(&m, 2, 2), 176.0 / 140, 1e-6);
+	CU_ASSERT_EQUAL(model_fullest_rank(&m, 0, 2), 1);
+	CU_ASSERT_EQUAL(model_fullest_rank(&m, 2, 1), 1);
+	/* An expert a rank: the fullest has 1 of one token's choices, and a share is half of that. */
+	CU_ASSERT_DOUBLE_EQUAL(model_fullest_rank(&m, 1, 4), 2, 1e-6);
+	m.experts_per_token = 4;
+	CU_ASSERT_EQUAL(model_fullest_rank(&m, 3, 2), 1);
+	/* The more tokens, the more even: 64 of 512 experts with 16 choices each lie within a few per cent. */
+	m = (struct model){.experts = 512, .experts_per_token = 16};
+	CU_ASSERT(model_fullest_rank(&m, 64, 2) < model_fullest_rank(&m, 8, 2));
+	CU_ASSERT(model_fullest_rank(&m, 64, 2) > 1 && model_fullest_rank(&m, 64, 2) < 1.05);
 }
 
 /* The parts of t ranks add up to the cut tensors once and the replicated ones t times. */
@@ -358,5 +374,6 @@ UNIT_MAIN("model", {"published counts", test_published_counts}, {"published acti
 	{"MPT by length", test_mpt_by_length}, {"bias switches", test_bias_switches}, {"matrices", test_matrices},
 	{"adapters", test_adapters}, {"adapters of others", test_adapters_of_others},
 	{"adapters of experts", test_adapters_of_experts}, {"experts", test_experts}, {"capacity", test_capacity},
-	{"tensor-parallel parts", test_tensor_parts}, {"shared heads of keys", test_shared_kv_heads},
-	{"padded vocabulary", test_padded_vocabulary}, {"FLOP a token", test_flop})
+	{"fullest rank", test_fullest_rank}, {"tensor-parallel parts", test_tensor_parts},
+	{"shared heads of keys", test_shared_kv_heads}, {"padded vocabulary", test_padded_vocabulary},
+	{"FLOP a token", test_flop})

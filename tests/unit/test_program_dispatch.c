@@ -44,6 +44,10 @@ static void test_dispatch(void)
 	p = program_of("parallel.expert=4 parallel.expert_dispatch=deepep", 8); /* the same, by its SMs: 237.7 rows */
 	CU_ASSERT_EQUAL(find_op(&p->roles[0], OP_COLLECTIVE, "dispatch", PHASE_FORWARD)->collective.rows, 237);
 	program_destroy(p);
+	/* One token, 2 a rank: the fullest has 16/7 times its share, but no rank has a row twice. */
+	p = program_of("data.distinct_tokens=1 parallel.expert=4 parallel.expert_dispatch=once_a_host", 8);
+	CU_ASSERT_EQUAL(find_op(&p->roles[0], OP_COLLECTIVE, "dispatch", PHASE_FORWARD)->collective.once, 4 * 128 * H);
+	program_destroy(p);
 	p = program_of("parallel.expert=4", 8);
 	CU_ASSERT_EQUAL(find_op(&p->roles[0], OP_COLLECTIVE, "dispatch", PHASE_FORWARD)->collective.once, 0);
 	CU_ASSERT_PTR_NOT_NULL(find_op(&p->roles[0], OP_SWAP, "by expert", PHASE_FORWARD));

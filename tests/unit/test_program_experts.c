@@ -98,6 +98,8 @@ static void test_work(void)
 		{"parallel.expert=8", 8, 8, 1, 128, 1},
 		{"parallel.expert=4", 8, 4, 1, 128, 1},
 		{"model.capacity_factor=1.5 parallel.expert=2", 2, 2, 1, 512, 1.5},
+		/* one token, 2 of 8 ranks: each of these has 4 times its share */
+		{"data.distinct_tokens=1 parallel.expert=8", 8, 8, 1, 128, 4},
 		{"parallel.tensor=2 parallel.sequence_parallel=true parallel.expert=4", 4, 4, 1, 256, 1},
 		{"parallel.context=2 parallel.expert=4", 4, 4, 1, 256, 1},
 		{"parallel.strategy=fsdp parallel.bucket_mb=25", 4, 1, 1, 256, 1},
