@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/utf8.h"
+
 /* Values quoted in a message come from files and the command line: a newline or an escape sequence in them must not
  * break the promise of one line, nor reach a terminal. */
 static void keep_to_one_line(char *text)
@@ -12,6 +14,7 @@ static void keep_to_one_line(char *text)
 	for (char *p = text; *p; p++)
 		if ((unsigned char)*p < 0x20 || *p == 0x7f)
 			*p = ' ';
+	utf8_repair(text); /* "%.60s" may cut a character in two, which JSON refuses */
 }
 
 static void mark_truncation(char *text, size_t size)

@@ -1,6 +1,7 @@
 #include "base/utf8.h"
 
 #include <stdbool.h>
+#include <string.h>
 
 /* Returns the length of the UTF-8 character at `s` (RFC 3629: no overlong forms, no surrogates, up to U+10FFFF); 0 when
  * it is not one. */
@@ -49,4 +50,16 @@ enum status utf8_check(const char *text, size_t len, const char *name, struct er
 		i += n;
 	}
 	return ST_OK;
+}
+
+void utf8_repair(char *text)
+{
+	const size_t len = strlen(text);
+	size_t kept = 0;
+	for (size_t i = 0, n; i < len; i += n ? n : 1) {
+		n = utf8_length((const unsigned char *)text + i, len - i);
+		memmove(text + kept, text + i, n);
+		kept += n;
+	}
+	text[kept] = '\0';
 }

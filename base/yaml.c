@@ -9,6 +9,7 @@
 #include <yaml.h>
 
 #include "base/arena.h"
+#include "base/array.h"
 #include "base/paths.h"
 #include "base/utf8.h"
 #include "base/vec.h"
@@ -48,6 +49,7 @@ struct builder {
 	size_t depth;
 	size_t documents;
 	bool done;
+	bool foreign; /* tags are kept */
 	struct error *e;
 };
 
@@ -156,15 +158,32 @@ static enum status on_alias(struct builder *b, const yaml_event_t *event)
 }
 static_assert(ALIASED_MAX == 20000, "the message says 20000");
 
+/* Returns a scalar's text with its tag before it, "!include data.yaml", but for the tags of YAML's own types. */
+static char *tagged_text(const struct builder *b, const char *tag, const char *value)
+{
+	static const char core[] = "tag:yaml.org,2002:";
+	static const char *const types[] = {"str", "int", "float", "bool", "null"};
+	const bool own = strncmp(tag, core, sizeof core - 1) == 0;
+	for (size_t i = 0; own && i < COUNT(types); i++)
+		if (strcmp(tag + sizeof core - 1, types[i]) == 0)
+			return arena_strdup(b->doc->arena, value);
+	const char *name = own ? tag + sizeof core - 1 : tag;
+	const size_t size = strlen(name) + strlen(value) + sizeof "!! ";
+	char *text = arena_alloc(b->doc->arena, size);
+	if (text)
+		snprintf(text, size, "%s%s%s%s", own ? "!!" : "", name, *value ? " " : "", value);
+	return text;
+}
+
 static enum status on_scalar(struct builder *b, const yaml_event_t *event)
 {
-	const char *value = (const char *)event->data.scalar.value;
+	const char *value = (const char *)event->data.scalar.value, *tag = (const char *)event->data.scalar.tag;
 	yaml_mark_t at = event->start_mark;
-	if (event->data.scalar.tag)
+	if (tag && !b->foreign)
 		return refuse_tag(b, event->data.scalar.tag, at);
 	if (strlen(value) != event->data.scalar.length)
 		return complain(b, at, "a text must not hold a zero byte");
-	char *text = arena_strdup(b->doc->arena, value);
+	char *text = tag ? tagged_text(b, tag, value) : arena_strdup(b->doc->arena, value);
 	if (!text)
 		return error_nomem(b->e, "a YAML text");
 	if (expects_key(b)) {
@@ -189,7 +208,7 @@ static enum status on_scalar(struct builder *b, const yaml_event_t *event)
 static enum status on_open(struct builder *b, enum ykind kind, const yaml_char_t *anchor, const yaml_char_t *tag,
 	yaml_mark_t at)
 {
-	if (tag)
+	if (tag && !b->foreign)
 		return refuse_tag(b, tag, at);
 	if (expects_key(b))
 		return complain(b, at, "a key must be plain text, not a list or a mapping");
@@ -397,7 +416,8 @@ static enum status empty_is_mapping(struct builder *b)
 	return b->doc->root ? ST_OK : ST_RUN;
 }
 
-enum status ydoc_parse(const char *text, size_t len, const char *name, struct ydoc **out, struct error *e)
+static enum status parse(const char *text, size_t len, const char *name, bool foreign, struct ydoc **out,
+	struct error *e)
 {
 	static const char byte_order_mark[] = "\xEF\xBB\xBF";
 	if (len >= 3 && memcmp(text, byte_order_mark, 3) == 0) {
@@ -407,7 +427,7 @@ enum status ydoc_parse(const char *text, size_t len, const char *name, struct yd
 	yaml_parser_t parser;
 	if (!yaml_parser_initialize(&parser))
 		return error_nomem(e, "reading YAML");
-	struct builder b = {.text = text, .len = len, .e = e};
+	struct builder b = {.text = text, .len = len, .foreign = foreign, .e = e};
 	enum status st;
 	b.doc = calloc(1, sizeof *b.doc);
 	if (!b.doc || !(b.doc->arena = arena_create()) || !(b.name = arena_strdup(b.doc->arena, name))) {
@@ -430,6 +450,16 @@ out:
 	yaml_parser_delete(&parser);
 	ydoc_destroy(b.doc);
 	return st;
+}
+
+enum status ydoc_parse(const char *text, size_t len, const char *name, struct ydoc **out, struct error *e)
+{
+	return parse(text, len, name, false, out, e);
+}
+
+enum status ydoc_parse_foreign(const char *text, size_t len, const char *name, struct ydoc **out, struct error *e)
+{
+	return parse(text, len, name, true, out, e);
 }
 
 enum status ydoc_load(const char *path, struct ydoc **out, struct error *e)

@@ -34,6 +34,9 @@ struct ydoc;
 /* Reads a file, or a buffer under `name`. An empty document is an empty mapping. The document owns its nodes. */
 enum status ydoc_load(const char *path, struct ydoc **out, struct error *e);
 enum status ydoc_parse(const char *text, size_t len, const char *name, struct ydoc **out, struct error *e);
+/* The same of a file that another program reads: a scalar keeps its tag in its text, "!include data.yaml", tags of
+ * collections are left out. */
+enum status ydoc_parse_foreign(const char *text, size_t len, const char *name, struct ydoc **out, struct error *e);
 const struct ynode *ydoc_root(const struct ydoc *doc);
 void ydoc_destroy(struct ydoc *doc); /* NULL-safe */
 

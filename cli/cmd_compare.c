@@ -198,7 +198,9 @@ static enum status fill(const struct config *config, const asked_systems *asked,
 	for (; w.system < asked->n && !st; w.system++) {
 		const struct asked_system *a = &asked->at[w.system];
 		struct compare_row r = {.spent_usd = NAN};
-		snprintf(r.name, sizeof r.name, "%.127s", a->name);
+		snprintf(r.name, sizeof r.name, "%.100s", a->name);
+		if (compare_asks_again(asked, a)) /* another size of it is compared, too */
+			snprintf(r.name + strlen(r.name), sizeof r.name - strlen(r.name), "@%lld", (long long)a->gpus);
 		snprintf(r.full, sizeof r.full, "%.127s", a->spec.name);
 		st = compare_size(c, &solver, a, &r, e);
 		c->rows.at[c->rows.n++] = r;

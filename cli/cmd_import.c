@@ -18,6 +18,21 @@ static enum status write(const struct options *o, const struct import *im, struc
 	return st;
 }
 
+/* Says why a file is no config of a framework. */
+static enum status refuse(const struct import *im, const char *path, struct error *e)
+{
+	if (!*im->first.key)
+		return error_set(e, ST_INPUT, "%s:1:1: the file has no keys", path);
+	if (im->is_ours)
+		return error_set(e, ST_INPUT,
+			"%s:%d:%d: %s: this is a CONFIG.yaml already: `stepsim predict` and all other commands read it "
+			"as it is",
+			path, im->first.line, im->first.col, im->first.key);
+	return error_set(e, ST_INPUT,
+		"%s:%d:%d: its keys (the first: \"%s\") are those of no known framework; --from NAME names one (%s)",
+		path, im->first.line, im->first.col, im->first.key, options_words("--from"));
+}
+
 enum status cmd_import(struct context *x, struct error *e)
 {
 	struct options o = *x->options;
@@ -37,10 +52,7 @@ enum status cmd_import(struct context *x, struct error *e)
 		st = import_complete(&o, text, len, strcmp(path, "-") == 0 ? "standard input" : path, &found, im,
 			&refused, e);
 	if (!st && !found)
-		st = error_set(e, ST_INPUT,
-			"%s:%d:%d: its keys (the first: \"%s\") are those of no known framework; --from NAME names "
-			"one (%s)",
-			path, im->first.line, im->first.col, im->first.key, options_words("--from"));
+		st = refuse(im, path, e);
 	if (!st && !(st = write(&o, im, e)) && refused.status)
 		st = error_set(e, refused.status, "the config that was written is not complete: %s", refused.text);
 	if (found && im)

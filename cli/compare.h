@@ -19,6 +19,8 @@ typedef VEC(struct asked_system) asked_systems;
 /* Reads lists of systems separated by commas, each "SYSTEM" or "SYSTEM@GPUS", and loads the systems. A list that is the
  * path of a file is that file; a system line has no comma. ST_INPUT names the nearest system. */
 enum status compare_read_systems(const char *const *lists, size_t n, asked_systems *out, struct error *e);
+/* Returns whether `a` has a size of its own and stands beside another size of the same system. */
+bool compare_asks_again(const asked_systems *asked, const struct asked_system *a);
 
 /* Reads "4M", "300B tokens", "15e12"; false if it is none. */
 bool compare_read_tokens(const char *text, double *tokens);

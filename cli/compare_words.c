@@ -46,6 +46,9 @@ static enum status add_system(const char *text, size_t len, asked_systems *out, 
 	if (!st && a.gpus && a.spec.nodes)
 		st = error_set(e, ST_INPUT, "--systems %s@%lld: the line says how many hosts by itself (node:%lld)",
 			a.name, (long long)a.gpus, (long long)a.spec.nodes);
+	for (size_t i = 0; i < out->n && !st; i++)
+		if (strcmp(out->at[i].name, a.name) == 0 && out->at[i].gpus == a.gpus)
+			st = error_set(e, ST_INPUT, "--systems: %.*s stands twice", (int)len, text);
 	if (!st && out->n == COMPARE_ROWS_MOST)
 		st = error_set(e, ST_INPUT, "--systems: more than %d systems", COMPARE_ROWS_MOST);
 	return st ? st : vec_push(out, a) ? ST_OK : error_nomem(e, "the systems");
@@ -73,7 +76,17 @@ enum status compare_read_systems(const char *const *lists, size_t n, asked_syste
 	return st;
 }
 
+bool compare_asks_again(const asked_systems *asked, const struct asked_system *a)
+{
+	for (size_t i = 0; i < asked->n && a->gpus; i++)
+		if (&asked->at[i] != a && strcmp(asked->at[i].name, a->name) == 0)
+			return true;
+	return false;
+}
+
 /* ---- the target ---- */
+
+#define TARGET_MOST 1e18
 
 /* Reads a quantity above 0, with or without blanks before its unit; sets *end behind it. The words "tokens" and "steps"
  * are none: they belong to what follows. */
@@ -115,6 +128,8 @@ enum status compare_read_target(const char *text, double step_tokens, double *to
 		p++;
 	if (!read_amount(p, UNIT_TOKEN, tokens, &p))
 		goto wrong;
+	if (*tokens > TARGET_MOST)
+		return error_set(e, ST_INPUT, "--target %s: more than 1e18 tokens or steps", text);
 	while (*p == ' ')
 		p++;
 	const bool steps = strncmp(p, "steps", 5) == 0;

@@ -59,7 +59,7 @@ void import_explain(const struct import *im, struct error *refused)
 		absent = find_absent(im, refused->text);
 	*text = '\0';
 	if (l)
-		snprintf(text, sizeof text, "%s:%d:%d: %s (%s): %.600s; --set %s=... takes another", im->name,
+		snprintf(text, sizeof text, "%s:%d:%d: %s (%s): %.600s; --set %s=... takes another", l->node->file,
 			l->node->line, l->node->col, l->path, config_key(id)->path, what, config_key(id)->path);
 	else if (k && strncmp(k->remark, "--", 2) == 0) /* an option's value */
 		snprintf(text, sizeof text, "%s %.200s: %.600s", k->remark, k->value, what);

@@ -290,9 +290,21 @@ static enum status check_outputs(const struct options *o, struct error *e)
 	return ST_OK;
 }
 
+/* Refuses the ending of a picture's format that --plot does not draw: it would be an SVG by a wrong name. */
+static enum status check_picture(const char *path, struct error *e)
+{
+	static const char *const others[] = {".gif", ".jpg", ".jpeg", ".pdf", ".webp", ".eps", ".ps", ".tif", ".tiff",
+		".bmp"};
+	const char *end = path ? strrchr(path, '.') : NULL;
+	for (size_t i = 0; end && i < COUNT(others); i++)
+		if (strcasecmp(end, others[i]) == 0)
+			return error_set(e, ST_INPUT, "--plot %s: SVG (.svg) and PNG (.png) are drawn", path);
+	return ST_OK;
+}
+
 enum status options_check_outputs(const struct options *o, struct error *e)
 {
-	enum status st = ST_OK;
+	enum status st = check_picture(o->plot, e);
 	for (size_t i = 0; i < COUNT(rows) && !st; i++) {
 		const char *path = output_of(o, &rows[i]);
 		st = path ? file_can_write(path, e) : ST_OK;

@@ -8,6 +8,7 @@
 
 #include "base/array.h"
 #include "base/toml.h"
+#include "base/utf8.h"
 #include "step/import/flags.h"
 #include "step/import/interpolate.h"
 #include "step/import/python.h"
@@ -70,7 +71,8 @@ static enum status parse(const char *text, size_t len, const char *name, struct 
 	while (start < len && isspace((unsigned char)text[start]))
 		start++;
 	if (start < len && text[start] == '{')
-		return is_named_yaml(name) ? ydoc_parse(text, len, name, out, e) : json_parse(text, len, name, out, e);
+		return is_named_yaml(name) ? ydoc_parse_foreign(text, len, name, out, e)
+		                           : json_parse(text, len, name, out, e);
 	const char *part = foreign_part(name);
 	const bool python = part && strncmp(part - 4, ".py:", 4) == 0;
 	if (python || (!part && python_found(text, len)))
@@ -78,7 +80,7 @@ static enum status parse(const char *text, size_t len, const char *name, struct 
 	if (!part && has_tables(text, len))
 		return toml_parse(text, len, name, out, e);
 	return part || flags_found(text, len) ? flags_parse(text, len, name, part, out, e)
-	                                      : ydoc_parse(text, len, name, out, e);
+	                                      : ydoc_parse_foreign(text, len, name, out, e);
 }
 
 /* ---- the leaves ---- */
@@ -90,6 +92,7 @@ static bool add_text(char **out, const char *text)
 	*out = strdup(text);
 	if (!*out)
 		return false;
+	utf8_repair(*out); /* a long list is cut */
 	for (char *p = *out; *p; p++)
 		*p = iscntrl((unsigned char)*p) ? '?' : *p;
 	size_t n = 0;
@@ -180,7 +183,8 @@ enum status foreign_read(const char *text, size_t len, const char *name, struct 
 	enum status st = parse(text, len, name, &out->doc, e);
 	if (st)
 		return st;
-	if (ydoc_root(out->doc)->kind != Y_MAP)
+	st = foreign_include(out->doc, e);
+	if (!st && ydoc_root(out->doc)->kind != Y_MAP)
 		st = ynode_error(ydoc_root(out->doc), e, "expected keys with values");
 	if (!st)
 		st = foreign_unwrap(out->doc, out->framework, e);

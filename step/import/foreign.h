@@ -39,6 +39,10 @@ const char *foreign_part(const char *name);
  * `framework`. Other texts stay as they are. */
 enum status foreign_unwrap(struct ydoc *doc, char framework[STACK_NAME], struct error *e);
 
+/* step/import/include.c: puts the files of YAML that "!include FILE" names into the tree. ST_INPUT: one that cannot be
+ * parsed. */
+enum status foreign_include(struct ydoc *doc, struct error *e);
+
 /* Reads JSON, TOML, Python, a shell script or flags, or YAML, by what the text looks like. Of Python the function that
  * the name says (step/import/python.h), and scripts as they are called (step/import/flags.h). ${...} in YAML is put in
  * (step/import/interpolate.h). ST_INPUT with position. `name` is used in messages and remarks. */

@@ -59,12 +59,23 @@ static bool is_page_of(const char *preset, const char *name)
 	return found;
 }
 
+/* Returns the model's own name where the hub's cache keeps it: ".../models--ORGANISATION--NAME/snapshots/...". */
+static const char *in_cache(const char *id, size_t *len)
+{
+	const char *folder = strstr(id, "models--"), *own = folder ? strstr(folder + strlen("models--"), "--") : NULL;
+	if (!own || memchr(folder, '/', (size_t)(own - folder)))
+		return NULL;
+	*len = strcspn(own + 2, STOPS);
+	return own + 2;
+}
+
 static bool hub_preset(const char *id, char preset[STACK_NAME])
 {
 	char name[NAME_LEN], **names = NULL;
-	size_t n = 0;
+	size_t n = 0, len = strcspn(id, " ;,\"()");
 	bool found = false;
-	shorten(id, strcspn(id, " ;,\"()"), name);
+	const char *own = in_cache(id, &len);
+	shorten(own ? own : id, len, name);
 	if (!*name || path_catalogue_names("models", &names, &n, NULL))
 		return false;
 	for (size_t i = 0; i < n && !found; i++) {

@@ -101,6 +101,7 @@ enum status import_read(const char *text, size_t len, const char *name, const ch
 	*found = st || *framework;
 	out->is_strange = !*found && ydoc_root(out->foreign.doc)->n >= 3 && count_ours(&out->foreign) == 0 &&
 	                  !hf_config_is(text, len);
+	out->is_ours = !*found && count_ours(&out->foreign) == ydoc_root(out->foreign.doc)->n;
 	if (!*found && ydoc_root(out->foreign.doc)->n) {
 		const struct ynode *first = ydoc_root(out->foreign.doc)->child[0];
 		out->first.line = first->key_line;

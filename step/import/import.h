@@ -15,6 +15,7 @@ struct import {
 	struct foreign foreign;
 	bool is_strange; /* of no framework, nor a Hugging Face config.json, and with three keys or more, none of which
 	                    is a section of CONFIG.yaml */
+	bool is_ours;    /* a CONFIG.yaml: each key at the top is one of its sections */
 	struct {
 		int line, col;
 		char key[ALIAS_MAX];

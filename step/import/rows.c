@@ -9,6 +9,7 @@
 
 #include "base/array.h"
 #include "base/paths.h"
+#include "base/utf8.h"
 #include "step/import/rows.h"
 
 /* ---- values ---- */
@@ -191,6 +192,7 @@ void rows_store(struct import *im, enum key_id id, const char *value, const char
 		value = on ? "true" : "false"; /* and "False" false */
 	snprintf(key->value, sizeof key->value, "%s", word ? key_word(k, word->value) : value);
 	snprintf(key->remark, sizeof key->remark, "%s", remark);
+	utf8_repair(key->remark);
 }
 
 /* A step is sized by one of these keys; CONFIG.yaml refuses two. */

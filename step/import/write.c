@@ -4,6 +4,7 @@
 
 #include "base/memory_stream.h"
 #include "base/table.h"
+#include "base/utf8.h"
 #include "base/wrap.h"
 #include "step/import/import.h"
 
@@ -52,6 +53,7 @@ static void write_keys(const struct import *im, FILE *out)
 static const char *cell(const char *text, char buf[WHY_MAX])
 {
 	snprintf(buf, WHY_MAX, "%s", text);
+	utf8_repair(buf);
 	for (char *p = buf; *p; p++)
 		*p = *p == '|' || *p == '\n' ? '/' : *p;
 	return buf;
@@ -65,13 +67,19 @@ static enum status write_verdicts(const struct import *im, struct table *t, stru
 	enum status st = ST_OK;
 	for (size_t i = 0; i < im->foreign.leaves.n && !st; i++) {
 		const struct leaf *l = &im->foreign.leaves.at[i];
-		char path[WHY_MAX], value[WHY_MAX], why[WHY_MAX];
+		char path[WHY_MAX], value[WHY_MAX], why[WHY_MAX], line[16];
 		cell(l->value, value);
-		if (wrap_characters(value) > VALUE_SHOWN)
-			snprintf(value + VALUE_SHOWN - 3, 4, "...");
-		st = table_row(t, e, "%d|%s|%s = %s%s%s", l->node->key_line ? l->node->key_line : l->node->line,
-			words[l->verdict], cell(l->path, path), value, l->verdict == TAKEN ? ": as " : ": ",
-			cell(l->why, why));
+		if (wrap_characters(value) > VALUE_SHOWN) {
+			value[VALUE_SHOWN - 3] = '\0';
+			utf8_repair(value);
+			strcat(value, "...");
+		}
+		if (strcmp(l->node->file, ydoc_root(im->foreign.doc)->file) == 0)
+			snprintf(line, sizeof line, "%d", l->node->key_line ? l->node->key_line : l->node->line);
+		else
+			snprintf(line, sizeof line, "-"); /* of a file that the text includes */
+		st = table_row(t, e, "%s|%s|%s = %s%s%s", line, words[l->verdict], cell(l->path, path), value,
+			l->verdict == TAKEN ? ": as " : ": ", cell(l->why, why));
 	}
 	return st;
 }

@@ -195,3 +195,27 @@ Sizes in the unit of the key:
     $ stepsim predict $ROOT/configs/ddp-tiny.yaml --set parallel.bucket_mb=2500GB
     stepsim: --set parallel.bucket_mb=2500GB: expected a size from 1e-06 to 1e+06 MiB, got "2500GB"
     [2]
+
+What a user asks for twice, or by another ending or number than there is.
+
+    $ echo 'model: {preset: gpt2-124m}' >own.yaml
+    > stepsim compare own.yaml --systems dgx-h100,dgx-a100,dgx-h100
+    > stepsim compare own.yaml --systems dgx-h100@8,dgx-h100@16 --fixed-plan | grep -o '^dgx[^:]*'
+    > stepsim compare own.yaml --systems dgx-h100 --target '1e19 tokens in 30d'
+    > stepsim sweep own.yaml --vary train.micro_batch=1,2 --plot sweep.gif
+    > stepsim import own.yaml
+    > stepsim import /dev/null
+    stepsim: --systems: dgx-h100 stands twice
+    dgx-h100@16
+    stepsim: --target 1e19 tokens in 30d: more than 1e18 tokens or steps
+    stepsim: --plot sweep.gif: SVG (.svg) and PNG (.png) are drawn
+    stepsim: own.yaml:1:1: model: this is a CONFIG.yaml already: `stepsim predict` and all other commands read it as it is
+    stepsim: /dev/null:1:1: the file has no keys
+    [2]
+
+A reason in JSON holds whole characters, wherever it was cut.
+
+    $ echo 'model: {preset: gpt2-124m}' >own.yaml
+    > stepsim sweep own.yaml --vary "train.stack=pytorch-ddp,x$(printf 'é%.0s' {1..60})" --set cluster.system=dgx-h100 --json - |
+    >     grep -c '"reason": ".*unknown stack'
+    1
