@@ -124,6 +124,16 @@ static void warn_guessed(const struct op *op, const struct rates *rates, struct 
 		result_warn(out, "the profile has no entry for %s: priced from peak rates", w.name);
 }
 
+/* Widens the interval by an update on the host that may take `factor` times as long, or as short. Below the parts are
+ * ratios, so that they never add up to the whole step. */
+static void widen_by_update(struct result *r, double update_s, double factor)
+{
+	const double step_s = r->time.step_s, below = log(step_s / r->interval90_s[0]),
+		     quick = log(step_s / (step_s - fmin(update_s, step_s) * (1 - 1 / factor)));
+	r->interval90_s[0] = step_s * exp(-hypot(below, quick));
+	r->interval90_s[1] = step_s + hypot(r->interval90_s[1] - step_s, update_s * (factor - 1));
+}
+
 static void fill_bounds_and_interval(const struct sums *sums, const struct program *p, const struct rates *rates,
 	struct result *out)
 {
@@ -160,12 +170,8 @@ static void fill_bounds_and_interval(const struct sums *sums, const struct progr
 	out->interval90_s[1] = out->time.step_s + above_s;
 	if (!m->profile)
 		interval_set_published(&p->config, m, out);
-	double update_s = m->device.is_host ? 0 : sums->host_update_s,
-	       factor = rates->parameters->cost.host_update_factor;
-	out->interval90_s[0] = fmax(0,
-		out->time.step_s - hypot(out->time.step_s - out->interval90_s[0], update_s * (1 - 1 / factor)));
-	out->interval90_s[1] = out->time.step_s +
-	                       hypot(out->interval90_s[1] - out->time.step_s, update_s * (factor - 1));
+	if (!m->device.is_host && sums->host_update_s > 0)
+		widen_by_update(out, sums->host_update_s, k->cost.host_update_factor);
 }
 
 /* ---- bottleneck ---- */

@@ -181,6 +181,15 @@ static void twice_the_layers(const struct drawn *d)
 		three - two);
 }
 
+/* Parts of the interval that are each less than the step must not add up to all of it. */
+static void interval(const struct drawn *d, const struct result *now)
+{
+	const double step_s = now->time.step_s, *range_s = now->interval90_s;
+	holds(range_s[0] > 0 && range_s[0] <= step_s, d, "the interval begins between 0 and the step", step_s,
+		range_s[0]);
+	holds(range_s[1] >= step_s, d, "the interval ends behind the step", step_s, range_s[1]);
+}
+
 static void test_laws(void)
 {
 	const char *seconds = getenv("STEPSIM_LAW_SECONDS"), *seed = getenv("STEPSIM_LAW_SEED");
@@ -193,6 +202,7 @@ static void test_laws(void)
 		alarm(HANG_S); /* for each plan: drawing may go on for hours */
 		realistic_draw(d.text, sizeof d.text, &d.c, &d.m);
 		if (run(&d, &d.c, NULL, &now)) {
+			interval(&d, &now);
 			faster(&d, &now);
 			more_batch(&d, &now);
 			recomputation(&d);

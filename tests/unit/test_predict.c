@@ -240,6 +240,25 @@ static void test_interval(void)
 	program_destroy(p);
 }
 
+/* A step that is all but the update on the host, whose rate may be 4 times as much or as little. Below the two parts
+ * are ratios: logarithms of 4 and of the interval that the step has without such an update. */
+static void test_interval_of_host_update(void)
+{
+	struct machine m = gpu();
+	m.device.pcie_Bps = 1e15;
+	struct program *p = build("train.offload=optimizer parallel.strategy=zero1 train.dtype=bf16", 4);
+	const struct result r = predicted(p, &m);
+	const double step_s = r.time.step_s, below = log(step_s / r.interval90_s[0]);
+	double sum = 0;
+	for (int i = 0; i < INTERVAL_COUNT; i++)
+		sum += r.interval_part[i] * r.interval_part[i];
+	const double own = m.parameters->interval.below * sqrt(sum);
+	CU_ASSERT_TRUE(r.interval90_s[0] > 0);
+	CU_ASSERT_TRUE(below > own && below < hypot(own, log(4)));
+	CU_ASSERT_TRUE(r.interval90_s[1] > step_s * exp(sqrt(sum)));
+	program_destroy(p);
+}
+
 /* A board of 700 W, 100 W at rest, on which products ran at 60 % of the burst clock. In a step that is products alone
  * they do so again, also in one of many micro-batches. With as much time of ops that draw little between them the mean
  * power allows a higher clock. */
@@ -408,6 +427,7 @@ UNIT_MAIN("predict", {"one rank is the sum of its ops", test_one_rank},
 	{"DDP without overlap exposes all", test_ddp_exposes_without_overlap}, {"tokens, FLOP, MFU, HFU", test_rates},
 	{"bounds and bottleneck", test_bottleneck}, {"memory", test_memory}, {"warnings", test_warnings},
 	{"a single core has no overlap", test_single_core}, {"interval", test_interval},
-	{"a power limit", test_power_capped}, {"a format that the device does not support", test_unsupported},
+	{"interval of an update on the host", test_interval_of_host_update}, {"a power limit", test_power_capped},
+	{"a format that the device does not support", test_unsupported},
 	{"a warning once, and not too many", test_warn_once_and_bounded}, {"words of the bounds", test_bound_names},
 	{"a slow role is waited for", test_slow_role}, {"roles that do not meet", test_roles_that_do_not_meet})
