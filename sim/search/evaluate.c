@@ -153,18 +153,25 @@ static double layer_gradients_B(const struct evaluator *v)
 	       (double)c->model.layers * dtype_bytes(dtype_stored(c->train.grad_dtype));
 }
 
-/* True for layers that differ in their ops, or in the order of them. */
-static bool layers_differ(const struct evaluator *v)
+/* True where buckets may close at other parameters in each layer. A chunk that is one bucket has none that do
+ * (step/builder/params.c, one_bucket). */
+static bool buckets_span(const struct evaluator *v)
 {
 	const struct config *c = &v->plan;
 	const struct parallel *p = &c->parallel;
+	const bool reduces = p->data * p->context > 1 && strategy_has(p->strategy, STRATEGY_BUCKETS),
+		   one_bucket = c->stack.buckets_lead_only && !p->overlap && !parallel_reduces_each(p);
+	return reduces && !one_bucket && p->bucket_B * BUCKETS_A_LAYER > layer_gradients_B(v);
+}
+
+/* True for layers that differ in their ops. */
+static bool layers_differ(const struct evaluator *v)
+{
+	const struct config *c = &v->plan;
 	const bool some_recompute = c->train.recompute_layers > 0 && c->train.recompute_layers < c->model.layers;
-	const bool reduces = p->data * p->context > 1 && strategy_has(p->strategy, STRATEGY_BUCKETS);
-	const bool spans = reduces &&
-	                   p->bucket_B * BUCKETS_A_LAYER >
-	                           layer_gradients_B(v); /* a bucket that spans layers comes at another place in each */
-	const bool parts = c->model.experts > 0 && strategy_fits(p->strategy, STRATEGY_CUTS_GRADIENTS, STRATEGY_UNITS);
-	return some_recompute || spans || parts || v->order.period == 0;
+	const bool parts = c->model.experts > 0 &&
+	                   strategy_fits(c->parallel.strategy, STRATEGY_CUTS_GRADIENTS, STRATEGY_UNITS);
+	return some_recompute || parts || v->order.period == 0;
 }
 
 /* True for a pipeline whose stages differ, or whose actions are not those that pieces are measured on. True, too, for a
@@ -188,7 +195,16 @@ static bool stages_differ(const struct evaluator *v)
 	       p->pipeline > CONFIG_MAX_STAGES /* of a walk */;
 }
 
-bool evaluator_folds(const struct evaluator *v)
+/* True where buckets that span layers may come to the same parameters again (evaluate_spanning): one bucket is open at
+ * a time, as neither experts nor frozen weights have buckets of their own. */
+static bool may_repeat(const struct evaluator *v)
+{
+	const struct model *m = &v->plan.model;
+	return v->plan.parallel.pipeline == 1 && m->experts == 0 && !model_freezes(m);
+}
+
+/* Returns false where v->plan is sure to be predicted, wherever its buckets close. */
+static bool folds_but_for_buckets(const struct evaluator *v)
 {
 	const struct config *c = &v->plan;
 	const bool links = v->m->nodes * v->m->devices_per_node > 1; /* pieces are measured on two stages */
@@ -202,6 +218,8 @@ bool evaluator_folds(const struct evaluator *v)
 	       !schedule_splits_backward(c->parallel.schedule) && !stages_by_hand(c) && !layers_differ(v) &&
 	       !stages_differ(v);
 }
+
+bool evaluator_folds(const struct evaluator *v) { return folds_but_for_buckets(v) && !buckets_span(v); }
 
 /* ---- what both ways of putting together need ---- */
 
@@ -277,11 +295,13 @@ enum status evaluate_plan(struct evaluator *v, const struct config *c, int64_t r
 		return ST_OK;
 	out->legal = true;
 	evaluator_know(v);
-	const bool may = evaluator_folds(v);
+	const bool spans = buckets_span(v);
 	enum status st = ST_OK;
-	if (may)
-		st = v->plan.parallel.pipeline > 1 ? evaluate_pipeline(v, out, e) : evaluate_flat(v, out, e);
-	if (st || out->folded || out->dominated || (may && !out->fits))
+	if (folds_but_for_buckets(v) && (!spans || may_repeat(v)))
+		st = (spans                              ? evaluate_spanning
+			: v->plan.parallel.pipeline == 1 ? evaluate_flat
+							 : evaluate_pipeline)(v, out, e);
+	if (st || out->folded || out->dominated || (out->memory_B > 0 && !out->fits))
 		return st;
 	*out = (struct evaluation){.legal = true};
 	return v->only_fold ? ST_OK : predict_plan(v, out, e);

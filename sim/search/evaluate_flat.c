@@ -1,6 +1,8 @@
 /* Plans without a pipeline: two short programs, extended by repeats of the layers and by micro-batches. */
 #include "sim/search/evaluator.h"
 
+#include <string.h>
+
 /* ---- programs of fewer layers ---- */
 
 #define FLAT_MICRO_BATCHES 2 /* the steady ones are like the second */
@@ -239,4 +241,62 @@ enum status evaluate_flat(struct evaluator *v, struct evaluation *out, struct er
 	out->folded = f->linear &&
 	              line_at(f->host_s, repeats) * (double)c->micro_batches / FLAT_MICRO_BATCHES < out->step_s;
 	return ST_OK;
+}
+
+/* ---- buckets that span layers ---- */
+
+#define SPAN_MOST 4 /* repeats of the layers; where buckets span more, a plan is predicted */
+
+/* Returns after how many repeats of the layers buckets close at the same parameters again; 0: after more than there
+ * are. Buckets are filled from the last parameter on, each from nothing (step/builder/params.c, assign_by_size). So
+ * they repeat from where one begins at a parameter at which an earlier one began in another layer. */
+static int64_t span_of(const struct role *r, int64_t period)
+{
+	int64_t began[MODEL_PERIOD_MAX][PARAM_KIND_COUNT]; /* by place among the layers that repeat: layer, -1: none */
+	memset(began, 0xff, sizeof began);
+	for (size_t i = r->params.n; i-- > 1;) {
+		const struct param *p = &r->params.at[i - 1].param;
+		if (p->layer < 0 || r->params.at[i - 1].bucket == r->params.at[i].bucket)
+			continue;
+		int64_t *layer = &began[p->layer % period][p->kind];
+		if (*layer >= 0)
+			return (*layer - p->layer) / period;
+		*layer = p->layer;
+	}
+	return 0;
+}
+
+static void span_config(const struct evaluator *v, struct config *out)
+{
+	flat_config(&v->plan, layers_of(v, 2 * SPAN_MOST), 1, out);
+	pieces_forget_micro_batch(out);
+}
+
+static enum status measure_span(struct evaluator *v, void *piece, struct error *e)
+{
+	struct program *p = NULL;
+	span_config(v, &v->small);
+	enum status st = program_build_stored(&v->small, &p, e);
+	if (!st)
+		*(int64_t *)piece = span_of(&p->roles[0], v->order.period);
+	program_destroy(p);
+	return st;
+}
+
+enum status evaluate_spanning(struct evaluator *v, struct evaluation *out, struct error *e)
+{
+	const struct layer_order o = v->order;
+	span_config(v, &v->small);
+	const int64_t *span = evaluator_find_config(v, measure_span, sizeof *span, e);
+	if (!span)
+		return e->status;
+	if (*span == 0 || *span > SPAN_MOST)
+		return ST_OK;
+	/* so many layers count as one that repeats */
+	v->order.period *= *span;
+	v->order.repeats = o.repeats / *span;
+	v->order.rest += o.repeats % *span * o.period;
+	enum status st = v->order.repeats < flat_repeats(v) ? ST_OK : evaluate_flat(v, out, e);
+	v->order = o;
+	return st;
 }

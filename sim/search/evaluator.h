@@ -146,6 +146,9 @@ bool evaluator_dominates(const struct evaluator *v, struct evaluation *out);
  */
 enum status evaluate_pipeline(struct evaluator *v, struct evaluation *out, struct error *e);
 enum status evaluate_flat(struct evaluator *v, struct evaluation *out, struct error *e);
+/* The same of a plan without a pipeline whose buckets close at other parameters in each layer. *out stays as it is
+ * where they do not come to the same ones again within a few layers. */
+enum status evaluate_spanning(struct evaluator *v, struct evaluation *out, struct error *e);
 
 /* Returns the repeats of the shorter of the two programs that a plan without a pipeline is measured on. A plan of fewer
  * does not fold. */

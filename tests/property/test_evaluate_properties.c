@@ -372,5 +372,41 @@ static void test_dominated(void)
 	is_dominated_from("tensor: 4, pipeline: 2", true);
 }
 
+/* Gradients of a layer are, from its last parameter on, 4, 4, 1 and 3 times those of a matrix [4096, 4096], 33.6 MB.
+ * Buckets of at least 7 of them take 8: they begin at the last parameter of every other layer. Buckets of at least 11
+ * take 12, a layer. Buckets of at least 13 take 16, 16, 13 and 15: they begin there in every fifth layer. */
+static void spans(const char *parallel, const char *bucket, bool folds)
+{
+	char text[512];
+	int timed = 0, folded = 0;
+	struct machine m;
+	struct evaluator *v = NULL;
+	struct error e = {0};
+	snprintf(text, sizeof text,
+		"model: {layers: 17, hidden: 4096, heads: 32, vocab: 51200, seq_len: 2048}\n"
+		"train: {stack: megatron-core, dtype: bf16, micro_batch: 1, global_batch: 32}\n"
+		"parallel: {%s, bucket_mb: %s}\n",
+		parallel, bucket);
+	CU_ASSERT_EQUAL_FATAL(machine_load("dgx-h100", 1, 0, &m, &e), ST_OK);
+	CU_ASSERT_EQUAL_FATAL(evaluator_create(&m, &v, &e), ST_OK);
+	compare(v, text, 8, "dgx-h100", &timed, &folded);
+	CU_ASSERT_EQUAL(timed, 1);
+	CU_ASSERT_EQUAL(folded, folds);
+	evaluator_destroy(v);
+	machine_free(&m);
+}
+
+static void test_spanning(void)
+{
+	static const char *const parallel[] = {"strategy: zero1", "strategy: zero2", "strategy: zero2, overlap: false"};
+	for (size_t i = 0; i < COUNT(parallel); i++) {
+		spans(parallel[i], "235MB", true);
+		spans(parallel[i], "369MB", true);
+		spans(parallel[i], "436MB", false);
+	}
+	spans("strategy: zero1, overlap: false", "436MB", true); /* one bucket */
+}
+
 UNIT_MAIN("evaluate", {"parameters alone", test_parameters_alone}, {"dominated", test_dominated}, {"plans", test_plans},
-	{"further keys", test_further_keys}, {"deep_pipeline", test_deep_pipeline}, {"all_ahead", test_all_ahead})
+	{"further keys", test_further_keys}, {"deep_pipeline", test_deep_pipeline}, {"all_ahead", test_all_ahead},
+	{"spanning", test_spanning})
