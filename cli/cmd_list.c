@@ -251,6 +251,9 @@ static enum status add_parameters_of(struct table *t, const char *folder, const 
 	if (!st)
 		st = add_operators(t, name, ydoc_root(doc), "reductions",
 			"its accesses in kernels that sum rows or columns; the same under autocast", e);
+	if (!st)
+		st = add_operators(t, name, ydoc_root(doc), "kernels",
+			"kernels that start and drain one after the other; the same under autocast", e);
 	ydoc_destroy(doc);
 	return st;
 }

@@ -1,5 +1,7 @@
 #include "step/operators.h"
 
+#include <math.h>
+
 #include "base/array.h"
 #include "base/sourced.h"
 #include "base/suggest.h"
@@ -58,6 +60,11 @@ static enum status read_passes(const struct ynode *n, size_t k, struct operators
 	return st;
 }
 
+static enum status read_kernels(const struct ynode *n, size_t k, struct operators *out, struct error *e)
+{
+	return read_list(n, out->kernels[k], 2, e);
+}
+
 static enum status read_map(const struct ynode *map, struct operators *out,
 	enum status (*read)(const struct ynode *n, size_t k, struct operators *out, struct error *e), struct error *e)
 {
@@ -82,6 +89,11 @@ enum status operators_read_unvectorized(const struct ynode *map, struct operator
 enum status operators_read_reductions(const struct ynode *map, struct operators *out, struct error *e)
 {
 	return read_map(map, out, read_reduced, e);
+}
+
+enum status operators_read_kernels(const struct ynode *map, struct operators *out, struct error *e)
+{
+	return read_map(map, out, read_kernels, e);
 }
 
 enum status operators_read(const struct ynode *map, struct operators *out, struct error *e)
@@ -263,6 +275,19 @@ double operators_adapter_B(const struct op *op, const struct stack *s)
 	return adapter_elements(op) * accesses_B(op, &s->operators.of[k][s->autocast]);
 }
 
+/* Operators that an op runs besides its own; OPERATOR_NONE: none. */
+struct further {
+	enum operator_kind k[3];
+};
+
+static struct further further_of(const struct op *op)
+{
+	const bool scores = op->kind == OP_ATTN_SOFTMAX || op->kind == OP_ATTN_SOFTMAX_GRAD;
+	return (struct further){{scores ? OPERATOR_SCALE : OPERATOR_NONE,
+		scores && op->flags & OP_CAUSAL ? OPERATOR_MASK : OPERATOR_NONE,
+		op->flags & OP_DX_ACCUMULATE ? OPERATOR_RESIDUAL : OPERATOR_NONE}};
+}
+
 double operators_B(const struct op *op, const struct stack *s)
 {
 	const enum operator_kind k = s->operators.counted ? operator_of(op, s) : OPERATOR_NONE;
@@ -271,13 +296,30 @@ double operators_B(const struct op *op, const struct stack *s)
 	struct accesses sum = s->operators.of[k][s->autocast];
 	if (is_composed_gelu(op, s))
 		compose_gelu(&sum, op, s);
-	const bool scores = op->kind == OP_ATTN_SOFTMAX || op->kind == OP_ATTN_SOFTMAX_GRAD;
-	const enum operator_kind further[] = {scores ? OPERATOR_SCALE : OPERATOR_NONE,
-		scores && op->flags & OP_CAUSAL ? OPERATOR_MASK : OPERATOR_NONE,
-		op->flags & OP_DX_ACCUMULATE ? OPERATOR_RESIDUAL : OPERATOR_NONE};
-	for (size_t i = 0; i < COUNT(further); i++)
-		add(&sum, s, further[i], 1);
+	const struct further further = further_of(op);
+	for (size_t i = 0; i < COUNT(further.k); i++)
+		add(&sum, s, further.k[i], 1);
 	return operators_elements(op) * accesses_B(op, &sum);
+}
+
+static double kernels_of(const struct stack *s, enum operator_kind k)
+{
+	return fmax(1, s->operators.kernels[k][s->autocast]);
+}
+
+double operators_kernels(const struct op *op, const struct stack *s)
+{
+	enum operator_kind k = s->operators.counted ? operator_of(op, s) : OPERATOR_NONE;
+	if (k == OPERATOR_NONE)
+		return 1;
+	if (is_composed_gelu(op, s))
+		k = op->kind == OP_ACT_GRAD ? OPERATOR_COMPOSED_GELU_GRAD : OPERATOR_COMPOSED_GELU;
+	const bool both = op->kind == OP_QK_NORM || op->kind == OP_QK_NORM_GRAD;
+	double sum = kernels_of(s, k) * (both ? 2 : 1);
+	const struct further further = further_of(op);
+	for (size_t i = 0; i < COUNT(further.k); i++)
+		sum += further.k[i] == OPERATOR_NONE ? 0 : kernels_of(s, further.k[i]);
+	return sum;
 }
 
 double operators_reduced_B(const struct op *op, const struct stack *s)

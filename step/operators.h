@@ -93,6 +93,7 @@ struct operators {
 	struct accesses of[OPERATOR_COUNT][2]; /* without autocast, under it */
 	struct unvectorized unvectorized[OPERATOR_COUNT][2];
 	struct accesses reduced[OPERATOR_COUNT][2]; /* of those, what kernels read and write that sum rows or columns */
+	double kernels[OPERATOR_COUNT][2];          /* kernels that start and drain one after the other; 0: one */
 };
 
 /* What may be one kernel though train.fused does not hold. Bits of train.fused_kernels. */
@@ -124,6 +125,10 @@ enum status operators_read_unvectorized(const struct ynode *map, struct operator
 /* Reads a mapping of some operators as operators_read: what their kernels that sum rows or columns access. */
 enum status operators_read_reductions(const struct ynode *map, struct operators *out, struct error *e);
 
+/* Reads a mapping of some operators, {name: {value: [kernels, kernels], source}}: how many kernels they are, without
+ * autocast, then under it. ST_INPUT as above. */
+enum status operators_read_kernels(const struct ynode *map, struct operators *out, struct error *e);
+
 /* Returns the elements that an elementwise op, a norm, softmax or an embedding works on. */
 double operators_elements(const struct op *op);
 
@@ -139,6 +144,9 @@ struct slow_kernels {
 	double elements, bytes;
 };
 struct slow_kernels operators_unvectorized(const struct op *op, const struct stack *s);
+
+/* Returns how many kernels an op is: one where nobody counted them. Queries and keys have a norm each. */
+double operators_kernels(const struct op *op, const struct stack *s);
 
 /* Returns the bytes that kernels move which sum rows or columns, part of operators_B. */
 double operators_reduced_B(const struct op *op, const struct stack *s);

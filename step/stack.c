@@ -185,11 +185,14 @@ static enum status read_operators(const struct ynode *file, struct stack *s, str
 	const struct ynode *map = ynode_get(file, "operators");
 	if (ynode_get(ynode_get(file, "numbers"), "elementwise_passes"))
 		s->operators = (struct operators){.counted = false};
-	const struct ynode *slow = ynode_get(file, "unvectorized"), *sums = ynode_get(file, "reductions");
+	const struct ynode *slow = ynode_get(file, "unvectorized"), *sums = ynode_get(file, "reductions"),
+			   *kernels = ynode_get(file, "kernels");
 	enum status st = map ? operators_read(map, &s->operators, e) : ST_OK;
 	if (!st && slow)
 		st = operators_read_unvectorized(slow, &s->operators, e);
-	return st || !sums ? st : operators_read_reductions(sums, &s->operators, e);
+	if (!st && sums)
+		st = operators_read_reductions(sums, &s->operators, e);
+	return st || !kernels ? st : operators_read_kernels(kernels, &s->operators, e);
 }
 
 enum status stack_read(const struct ynode *file, struct stack *s, struct error *e)

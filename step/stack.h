@@ -277,10 +277,10 @@ extern const struct stack_number stack_numbers[STACK_NUMBERS];
 #define STACK_MEMORIES 15
 extern const struct stack_number stack_memories[STACK_MEMORIES];
 
-/* Reads the mappings `numbers` and `memory` ({name: {value, source}}), `operators`, `unvectorized`, `habits`,
- * `interval` ({value, source}), `fitted_on` ({gpus, formats}) and the name `compiled_twin` of a file over `s`, those
- * that are there. A file with elementwise_passes and without operators has none counted. ST_INPUT with position and
- * nearest name. */
+/* Reads the mappings `numbers` and `memory` ({name: {value, source}}), `operators`, `unvectorized`, `kernels`,
+ * `habits`, `interval` ({value, source}), `fitted_on` ({gpus, formats}) and the name `compiled_twin` of a file over
+ * `s`, those that are there. A file with elementwise_passes and without operators has none counted. ST_INPUT with
+ * position and nearest name. */
 enum status stack_read(const struct ynode *file, struct stack *s, struct error *e);
 
 /* Counted traffic, the device's own launch, FlashAttention-2: what is assumed before any file is read. The first is

@@ -181,7 +181,8 @@ static double loss_share(const struct op *op)
 	return op->kind == OP_LOSS ? 1 : op->kind == OP_LOSS_GRAD ? 0.5 : 0.25;
 }
 
-/* Returns how much longer than their bytes the kernels of an op take that PyTorch does not vectorize. */
+/* Returns how much longer than their bytes the kernels of an op take that PyTorch does not vectorize. Their
+ * instructions and their traffic overlap in part: where both take as long, a kernel takes longer than either. */
 static double unvectorized_s(const struct op *op, const struct rates *r, const struct stack *s)
 {
 	struct slow_kernels k = operators_unvectorized(op, s);
@@ -194,7 +195,10 @@ static double unvectorized_s(const struct op *op, const struct rates *r, const s
 		k.elements *= loss_share(op);
 		k.bytes *= loss_share(op);
 	}
-	return r->unvectorized_per_s > 0 ? fmax(0, k.elements / r->unvectorized_per_s - k.bytes / r->memory_Bps) : 0;
+	if (!(r->unvectorized_per_s > 0))
+		return 0;
+	const double both = r->parameters->gpu.unvectorized_overlap, moves_s = k.bytes / r->memory_Bps;
+	return pow(pow(k.elements / r->unvectorized_per_s, both) + pow(moves_s, both), 1 / both) - moves_s;
 }
 
 /* Returns how much longer than its bytes a copy in NVFP4 takes by torchao's kernels. They look for the largest values
@@ -541,10 +545,11 @@ double gpu_op_s(const struct op *op, const struct rates *r, const struct stack *
 		return gpu_op_B(op, s) / r->memory_Bps;
 	}
 	double compute = compute_s(op, r, s), memory = memory_s(op, r, s);
-	double work = fmax(compute, memory), kernel_s = r->parameters->gpu.kernel_s;
+	const double each_s = r->parameters->gpu.kernel_s, work = fmax(compute, memory),
+		     kernel_s = operators_kernels(op, s) * each_s + (casts_gradient(op, s) ? each_s : 0);
 	*bound = kernel_s > work ? BOUND_LATENCY : compute > memory ? BOUND_COMPUTE : BOUND_MEMORY;
-	const double kernels = fmax(1, op->modules);
-	return kernels * (kernel_s + work) + copies_s(op, r, s) + heads_s(op, r, s) +
+	const double modules = fmax(1, op->modules);
+	return modules * (kernel_s + work) + copies_s(op, r, s) + heads_s(op, r, s) +
 	       operators_adapter_B(op, s) / r->memory_Bps + unvectorized_s(op, r, s) + reduced_s(op, r, s) +
 	       fp4_s(op, r, s);
 }

@@ -14,15 +14,16 @@
 struct folder {
 	const char *kind, *what;
 	const char *mapping;    /* the key under which its keys stand */
-	const char *others[15]; /* further keys: notes, and what is read apart */
+	const char *others[16]; /* further keys: notes, and what is read apart */
 };
 static const struct folder models = {"models", "preset", "model",
 	{"source", "description", "note", "left_out", "published_parameters", "published_parameters_rounded", NULL}};
 static const struct folder stacks = {"stacks", "stack", "defaults",
 	{"source", "description", "note", "family", "compiled_twin", "numbers", "operators", "unvectorized",
-		"reductions", "memory", "habits", "interval", "fitted_on", "names", NULL}};
+		"reductions", "kernels", "memory", "habits", "interval", "fitted_on", "names", NULL}};
 static const struct folder families = {"families", "stack family", "numbers",
-	{"source", "description", "note", "operators", "unvectorized", "reductions", "memory", "habits", NULL}};
+	{"source", "description", "note", "operators", "unvectorized", "reductions", "kernels", "memory", "habits",
+		NULL}};
 
 static enum status find_file(const struct folder *f, const char *name, const char *where, char path[PATH_MAX_LEN],
 	struct error *e)

@@ -42,10 +42,10 @@ fp32 on a GPU with Tensor Cores, an odd vocabulary, naive attention, kernels one
     Changes that shorten the step, each alone; symptom: a format without the fast matrix units (20 changes tried)
                             saves  of the step  tuning stage  with
     ---------------------------------------------------------------------------------------
-      16-bit products      511 ms       76.6 %  1 format      --set train.dtype=bf16
-      tf32 products        417 ms       62.5 %  1 format      --set train.dtype=tf32
-      flash attention     53.4 ms        8.0 %  3 fuse        --set train.attention=flash
-      the compiled stack  42.5 ms        6.4 %  3 fuse        --set train.stack=pytorch-ddp
+      16-bit products      509 ms       76.2 %  1 format      --set train.dtype=bf16
+      tf32 products        417 ms       62.4 %  1 format      --set train.dtype=tf32
+      flash attention     53.5 ms        8.0 %  3 fuse        --set train.attention=flash
+      the compiled stack  43.3 ms        6.5 %  3 fuse        --set train.stack=pytorch-ddp
     Changes that shorten the step, each alone; symptom: compute-bound (18 changes tried)
                                           saves  of the step  tuning stage   with
     -------------------------------------------------------------------------------------------------------------------------------------

@@ -1,3 +1,4 @@
+#include <math.h>
 #include <string.h>
 
 #include "base/array.h"
@@ -58,10 +59,10 @@ static void test_operators(void)
 	NEAR(cost(&m, add).alone_s, KERNEL_S + 10 * element);
 	s->autocast = true;
 	NEAR(cost(&m, norm).alone_s, KERNEL_S + (2 + 12) * element);
-	NEAR(cost(&m, softmax).alone_s, KERNEL_S + (4 + 16 + 4) * score);
+	NEAR(cost(&m, softmax).alone_s, 2 * KERNEL_S + (4 + 16 + 4) * score); /* and the scaling */
 	softmax.dtype = softmax.out_dtype = DT_FP16;
 	softmax.flags = OP_CAUSAL;
-	NEAR(cost(&m, softmax).alone_s, KERNEL_S + (4 + 8 + 4 + 8) * score);
+	NEAR(cost(&m, softmax).alone_s, 3 * KERNEL_S + (4 + 8 + 4 + 8) * score); /* and the mask */
 	*s = stack_default();
 }
 
@@ -104,14 +105,15 @@ static void test_fused_kernels(void)
 		s->operators.of[k][false] = (struct accesses){k, 0};
 	for (size_t i = 0; i < COUNT(cases); i++) {
 		struct op op = cases[i].op;
+		const double kernels = op.kind == OP_QK_NORM || op.kind == OP_QK_NORM_GRAD ? 2 : 1;
 		op.dtype = op.out_dtype = DT_BF16;
 		if (cases[i].element_s == element)
 			op.matrix = (struct op_matrix){.rows = 65536, .cols = 4096};
 		s->fused_kernels = cases[i].kernel == FUSE_TORCH_NORM ? FUSE_NORM | FUSE_TORCH_NORM
 		                                                      : all & ~cases[i].kernel;
-		NEAR(cost(&m, op).alone_s, KERNEL_S + 2 * cases[i].plain * cases[i].element_s);
+		NEAR(cost(&m, op).alone_s, kernels * KERNEL_S + 2 * cases[i].plain * cases[i].element_s);
 		s->fused_kernels = cases[i].kernel;
-		NEAR(cost(&m, op).alone_s, KERNEL_S + 2 * cases[i].fused * cases[i].element_s);
+		NEAR(cost(&m, op).alone_s, kernels * KERNEL_S + 2 * cases[i].fused * cases[i].element_s);
 	}
 	*s = stack_default();
 }
@@ -200,9 +202,15 @@ static void test_composed_gelu(void)
 	*s = stack_default();
 }
 
-/* A kernel that is not vectorized passes so many elements a clock and SM, or takes its bytes' time where that is
- * longer: a norm that moves 20 B an element, 12 of them so in two passes; a loss of 48 B a logit with a cast of 6; a
- * gradient that autocast makes fp32 by a cast of its own. */
+/* Cubes of what a kernel's instructions and its bytes take add up. */
+static double overlapped(double instructions_s, double bytes_s)
+{
+	return cbrt(instructions_s * instructions_s * instructions_s + bytes_s * bytes_s * bytes_s);
+}
+
+/* A kernel that is not vectorized passes so many elements a clock and SM, while its bytes move: a norm that moves 20 B
+ * an element, 12 of them so in two passes; a loss of 48 B a logit with a cast of 6; a gradient that autocast makes fp32
+ * by a cast of its own. */
 static void test_unvectorized(void)
 {
 	mesh(1, 1);
@@ -229,20 +237,55 @@ static void test_unvectorized(void)
 	m.device.sms = 100;
 	m.device.boost_Hz = 2e9;
 	const double rate = 100 * 2e9 * m.parameters->gpu.unvectorized;
-	NEAR(cost(&m, norm).alone_s, KERNEL_S + elements * (8 / 1.8e12 + 2 / rate));
-	NEAR(cost(&m, loss).alone_s, KERNEL_S + logits * (42 / 1.8e12 + 1 / rate));
-	m.device.boost_Hz = 2e10;
-	NEAR(cost(&m, norm).alone_s, KERNEL_S + 20 * elements / 1.8e12);
+	NEAR(cost(&m, norm).alone_s, KERNEL_S + elements * (8 / 1.8e12 + overlapped(2 / rate, 12 / 1.8e12)));
+	NEAR(cost(&m, loss).alone_s, KERNEL_S + logits * (42 / 1.8e12 + overlapped(1 / rate, 6 / 1.8e12)));
+	s->operators.kernels[OPERATOR_RMS_NORM][false] = 8;
+	NEAR(cost(&m, norm).alone_s, 8 * KERNEL_S + elements * (8 / 1.8e12 + overlapped(2 / rate, 12 / 1.8e12)));
+	m.device.boost_Hz = 2e17; /* memory alone */
+	NEAR(cost(&m, norm).alone_s, 8 * KERNEL_S + 20 * elements / 1.8e12);
 	m.device.boost_Hz = 2e9;
 	m.device.sms = 1000;
 	s->autocast = true;
 	m.device.compute_capability = 0;
-	NEAR(cost(&m, grad).alone_s - direct_s, 4 * weights / 1.8e12); /* 8 B of it, in place of 4 */
+	NEAR(cost(&m, grad).alone_s - direct_s, KERNEL_S + 4 * weights / 1.8e12); /* 8 B of it, in place of 4 */
 	grad.flags |= OP_ACCUMULATE;
 	s->autocast = false;
 	const double summed_s = cost(&m, grad).alone_s;
 	s->autocast = true;
-	NEAR(cost(&m, grad).alone_s - summed_s, 8 * weights / 1.8e12); /* 20 in place of 12 */
+	NEAR(cost(&m, grad).alone_s - summed_s, KERNEL_S + 8 * weights / 1.8e12); /* 20 in place of 12 */
+	*s = stack_default();
+}
+
+/* An operator's kernels start one after the other. Queries and keys have a norm each. A sum with the residual stream
+ * has kernels of its own; what nobody counted is one. */
+static void test_kernels(void)
+{
+	mesh(1, 1);
+	struct machine m = gpu();
+	struct stack *s = &program.config.stack;
+	struct op grad = {.kind = OP_NORM_GRAD,
+			  .flags = OP_RMS,
+			  .dtype = DT_BF16,
+			  .out_dtype = DT_BF16,
+			  .matrix = {64, 8}},
+		  heads = {.kind = OP_QK_NORM, .dtype = DT_BF16, .out_dtype = DT_BF16, .attn = {1, 3, 1, 64, 8}};
+	s->operators.counted = true;
+	const double one_s = cost(&m, grad).alone_s, both_s = cost(&m, heads).alone_s - 2 * KERNEL_S;
+	s->operators.kernels[OPERATOR_RMS_NORM][false] = 8;
+	s->operators.kernels[OPERATOR_RMS_NORM_GRAD][false] = 16;
+	s->operators.kernels[OPERATOR_RMS_NORM_GRAD][true] = 18;
+	s->operators.kernels[OPERATOR_RESIDUAL][true] = 1.5;
+	NEAR(cost(&m, grad).alone_s - one_s, 15 * KERNEL_S);
+	NEAR(cost(&m, heads).alone_s - both_s, 2 * 8 * KERNEL_S);
+	grad.flags |= OP_DX_ACCUMULATE;
+	NEAR(cost(&m, grad).alone_s - one_s, (15 + 1) * KERNEL_S);
+	s->autocast = true;
+	NEAR(cost(&m, grad).alone_s - one_s, (17 + 1.5) * KERNEL_S);
+	s->composed_gelu = true;
+	struct op gelu = {.kind = OP_ACT, .mlp = MLP_GELU, .dtype = DT_BF16, .out_dtype = DT_BF16, .matrix = {64, 8}};
+	const double gelu_s = cost(&m, gelu).alone_s;
+	s->operators.kernels[OPERATOR_COMPOSED_GELU][true] = 10;
+	NEAR(cost(&m, gelu).alone_s - gelu_s, 9 * KERNEL_S);
 	*s = stack_default();
 }
 
@@ -353,6 +396,6 @@ static void test_memory_format(void)
 
 UNIT_MAIN("cost of operators", {"counted operators", test_operators}, {"fused kernels", test_fused_kernels},
 	{"kernels around adapters", test_adapter_operators}, {"adapters in fp32", test_wide_adapter},
-	{"composed gelu", test_composed_gelu}, {"unvectorized", test_unvectorized}, {"NVFP4", test_triton_fp4},
-	{"reductions", test_reductions}, {"gradient of a table", test_embed_grad},
+	{"composed gelu", test_composed_gelu}, {"unvectorized", test_unvectorized}, {"kernels", test_kernels},
+	{"NVFP4", test_triton_fp4}, {"reductions", test_reductions}, {"gradient of a table", test_embed_grad},
 	{"images by channels", test_memory_format}, {"frozen weights in fp8", test_turned_weights})

@@ -97,6 +97,9 @@ static void test_wrong(void)
 		{"unvectorized:\n  bias: {value: [1, 1, 0, 0], source: x}\n",
 			"s.yaml:2:17: bias: expected a list of 6 numbers"},
 		{"reductions:\n  bias: {value: [1], source: x}\n", "s.yaml:2:17: bias: expected a list of 4 numbers"},
+		{"kernels:\n  bias: {value: [1], source: x}\n", "s.yaml:2:17: bias: expected a list of 2 numbers"},
+		{"kernels:\n  bias: {value: [1, -1], source: x}\n",
+			"s.yaml:2:21: expected a value from 0 to 1000, got \"-1\""},
 		{"compiled_twin: [a]\n", "s.yaml:1:16: compiled_twin: expected a text, got a list"},
 	};
 	struct stack s;
