@@ -205,7 +205,7 @@ $(B)/tests/cuda/probe.cu.o: tests/cuda/probe.cu
 
 # The CUDA backend itself, on the doubles (LD_LIBRARY_PATH puts others before them), which take tables of step/ from it.
 $(addprefix $(B)/tests/cuda/,test_cuda_gemm test_cuda_device test_cuda_step test_cuda_heat \
-		test_cublaslt_double test_cudnn_double test_nccl_double): \
+		test_cublaslt_double test_cudnn_double test_nccl_double test_nccl_calls): \
 		$(B)/tests/cuda/%: tests/cuda/%.c $(LIB) $(CUDA_OBJ) $(DOUBLES)
 	@mkdir -p $(@D)
 	$(CC) -rdynamic $(CPPFLAGS) $(CFLAGS_ALL) -MMD -MP -MF $@.d $(LDFLAGS_$(VARIANT)) $(LDFLAGS) \

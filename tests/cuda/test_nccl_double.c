@@ -1,14 +1,16 @@
 /* The room's communicators on the doubles of NCCL and cudart, for test_nccl_double.sh.
  *
- *   mpirun -np N test_nccl_double all      every collective, format and place against sums by hand, over NCCL, its
- * groups, and through the host mpirun -np N test_nccl_double calls    ten all-reduces: for faults. The first line of
- * standard error is what went wrong mpirun -np N test_nccl_double open     set-up alone. "strangers": each rank with an
- * id of its own; "same": all ranks on device 0; "hosts": the same, each with an NCCL_HOSTID
+ *   mpirun -np N test_nccl_double MODE
+ *
+ * - all: every collective, format and place against sums by hand, over NCCL, its groups, and through the host.
+ * - calls: ten all-reduces, for faults. The first line of standard error is what went wrong.
+ * - ahead, wide: receives posted before anything is sent, with few and with many thread blocks.
+ * - open: set-up alone. "strangers": each rank has an id of its own; "same": all ranks are on device 0; "hosts": the
+ *   same, each with an NCCL_HOSTID.
  *
  * Exit code 0, or 1 with a line for each thing that is wrong.
  */
 #include <mpi.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,62 +23,10 @@
 #include "exec/cuda/nccl_comm.h"
 #include "exec/cuda/staged_comm.h"
 #include "exec/exec.h"
+#include "tests/cuda/nccl_rig.h"
 
 #define GUARD 16
 #define LIMIT_S 20.0
-
-static int wrong, checked;
-static int64_t own_rank;
-
-static void complain(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-static void complain(const char *fmt, ...)
-{
-	char text[1400];
-	va_list ap;
-	va_start(ap, fmt);
-	vsnprintf(text, sizeof text, fmt, ap);
-	va_end(ap);
-	if (wrong++ < 10)
-		fprintf(stderr, "%s [%lld]\n", text, (long long)own_rank);
-}
-
-/* ---- numbers ---- */
-
-static size_t size_of(enum dtype d) { return d == DT_BF16 || d == DT_FP16 ? 2 : 4; }
-
-static void put(enum dtype d, void *at, size_t i, double x)
-{
-	float f = (float)x;
-	_Float16 h = (_Float16)f;
-	uint32_t bits;
-	memcpy(&bits, &f, 4);
-	if (d == DT_BF16)
-		((uint16_t *)at)[i] = (uint16_t)(bits >> 16); /* of numbers that it holds exactly */
-	else if (d == DT_FP16)
-		memcpy((uint16_t *)at + i, &h, 2);
-	else if (d == DT_INT32)
-		((int32_t *)at)[i] = (int32_t)x;
-	else
-		((float *)at)[i] = f;
-}
-
-static double get(enum dtype d, const void *at, size_t i)
-{
-	float f;
-	_Float16 h;
-	if (d == DT_INT32)
-		return ((const int32_t *)at)[i];
-	if (d == DT_FP16) {
-		memcpy(&h, (const uint16_t *)at + i, 2);
-		return (double)(float)h;
-	}
-	if (d == DT_BF16) {
-		uint32_t bits = (uint32_t)((const uint16_t *)at)[i] << 16;
-		memcpy(&f, &bits, 4);
-		return (double)f;
-	}
-	return (double)((const float *)at)[i];
-}
 
 /* Returns rank r's value at place i: small whole numbers, whose sums every format holds. */
 static double brought(int64_t r, size_t i) { return (double)((r + 1) * ((int64_t)(i % 7) - 3)); }
@@ -92,12 +42,6 @@ static double reduced(enum reduce_op red, int64_t n, size_t i)
 }
 
 /* ---- one call ---- */
-
-struct rig {
-	cudaStream_t stream;
-	char *in, *out; /* of room for the largest, and a guard */
-	size_t bytes;
-};
 
 /* The stream's end, as a device waits for it: polling, and asking the communicator. */
 static enum status drain(const struct comm *c, cudaStream_t stream, double limit_s, struct error *e)
@@ -432,112 +376,6 @@ static void try_staged(struct session *s, const struct session_info *info, struc
 	try_two_lanes(s, info, rig);
 }
 
-/* ---- NCCL's own calls that the room has no use for yet ---- */
-
-static void expect(ncclResult_t got_code, ncclResult_t code, const char *what)
-{
-	checked++;
-	if (got_code != code)
-		complain("%s: %s (%s) instead of %s", what, ncclGetErrorString(got_code), ncclGetLastError(NULL),
-			ncclGetErrorString(code));
-}
-
-static void expect_value(const void *at, size_t i, double value, const char *what)
-{
-	checked++;
-	if (get(DT_FP32, at, i) != value)
-		complain("%s: %g instead of %g", what, get(DT_FP32, at, i), value);
-}
-
-static void try_blocking(ncclComm_t comm, const struct session_info *info, struct rig *rig)
-{
-	int n = (int)info->ranks, r = (int)info->rank;
-	for (size_t i = 0; i < 1000; i++)
-		put(DT_FP32, rig->in, i, (double)(r + 1));
-	expect(ncclBroadcast(rig->in, rig->out, 1000, ncclFloat32, n - 1, comm, rig->stream), ncclSuccess, "broadcast");
-	cudaStreamSynchronize(rig->stream);
-	expect_value(rig->out, 999, n, "broadcast");
-	ncclGroupStart();
-	expect(ncclSend(rig->in, 1000, ncclFloat32, (r + 1) % n, comm, rig->stream), ncclSuccess, "send");
-	expect(ncclRecv(rig->out, 1000, ncclFloat32, (r + n - 1) % n, comm, rig->stream), ncclSuccess, "receive");
-	expect(ncclGroupEnd(), ncclSuccess, "a group");
-	cudaStreamSynchronize(rig->stream);
-	expect_value(rig->out, 999, (r + n - 1) % n + 1, "receive");
-	expect(ncclAllReduce(rig->in, rig->out, 1, ncclFloat32, ncclAvg, comm, rig->stream), ncclSuccess, "average");
-	cudaStreamSynchronize(rig->stream);
-	expect_value(rig->out, 0, (n + 1) / 2.0, "average");
-	expect(ncclAllReduce(rig->in, rig->in + 4, 2, ncclFloat32, ncclSum, comm, rig->stream), ncclInvalidArgument,
-		"buffers that overlap");
-	expect(ncclAllReduce(NULL, rig->out, 2, ncclFloat32, ncclSum, comm, rig->stream), ncclInvalidArgument,
-		"no buffer");
-	expect(ncclAllReduce(rig->in, rig->out, 2, ncclFloat8e4m3, ncclSum, comm, rig->stream), ncclInvalidArgument,
-		"a sum of fp8");
-	expect(ncclBroadcast(rig->in, rig->out, 2, ncclFloat32, n, comm, rig->stream), ncclInvalidArgument,
-		"a root that is none");
-	expect(ncclGroupEnd(), ncclInvalidUsage, "the end of no group");
-}
-
-/* A second call while the first is not on its stream yet. */
-static void try_nonblocking(ncclComm_t comm, struct rig *rig)
-{
-	ncclResult_t state;
-	expect(ncclAllReduce(rig->in, rig->out, 1, ncclFloat32, ncclSum, comm, rig->stream), ncclInProgress,
-		"a non-blocking call");
-	expect(ncclAllReduce(rig->in, rig->out, 1, ncclFloat32, ncclSum, comm, rig->stream), ncclInvalidArgument,
-		"a call in between");
-	expect(ncclCommGetAsyncError(comm, &state), ncclSuccess, "polling");
-	expect(state, ncclInProgress, "after the first poll");
-	expect(ncclCommGetAsyncError(comm, &state), ncclSuccess, "polling");
-	expect(state, ncclSuccess, "after the second poll");
-	cudaStreamSynchronize(rig->stream);
-}
-
-/* A split answers before it is done: until then the parent takes no other, and there is no child. */
-static void try_nonblocking_split(ncclComm_t comm)
-{
-	const struct timespec nap = {0, 1000000};
-	ncclComm_t child = NULL, second = NULL;
-	ncclResult_t state = ncclSuccess;
-	expect(ncclCommSplit(comm, 0, 0, &child, NULL), ncclSuccess, "a split");
-	expect(child ? ncclInternalError : ncclSuccess, ncclSuccess, "a child before its time");
-	expect(ncclCommSplit(comm, 0, 0, &second, NULL), ncclInvalidArgument, "a split in between");
-	expect(ncclCommGetAsyncError(comm, &state), ncclSuccess, "polling");
-	expect(state, ncclInProgress, "the parent after a split");
-	while (ncclCommGetAsyncError(comm, &state) == ncclSuccess && state == ncclInProgress)
-		nanosleep(&nap, NULL);
-	expect(state, ncclSuccess, "a split's end");
-	expect(child ? ncclSuccess : ncclInternalError, ncclSuccess, "a split's child");
-	if (child)
-		expect(ncclCommDestroy(child), ncclSuccess, "the end of a child");
-}
-
-static void try_raw(const struct session_info *info, struct rig *rig)
-{
-	for (int blocking = 0; blocking < 2; blocking++) {
-		ncclUniqueId id;
-		ncclComm_t comm;
-		ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
-		ncclResult_t state = ncclSuccess;
-		const struct timespec nap = {0, 1000000};
-		config.blocking = blocking;
-		expect(ncclGetUniqueId(&id), ncclSuccess, "an id");
-		if (info->ranks > 1)
-			MPI_Bcast(&id, sizeof id, MPI_BYTE, 0, MPI_COMM_WORLD);
-		expect(ncclCommInitRankConfig(&comm, (int)info->ranks, id, (int)info->rank, &config),
-			blocking || info->ranks == 1 ? ncclSuccess : ncclInProgress, "set-up");
-		while (ncclCommGetAsyncError(comm, &state) == ncclSuccess && state == ncclInProgress)
-			nanosleep(&nap, NULL);
-		expect(state, ncclSuccess, "set-up");
-		if (blocking)
-			try_blocking(comm, info, rig);
-		else {
-			try_nonblocking(comm, rig);
-			try_nonblocking_split(comm);
-		}
-		expect(ncclCommDestroy(comm), ncclSuccess, "the end");
-	}
-}
-
 /* ---- faults ---- */
 
 static enum status ten_calls(const struct comm *world, struct rig *rig, struct error *e)
@@ -586,7 +424,7 @@ int main(int argc, char **argv)
 	struct error e = {ST_OK, ""};
 	struct session *s = NULL;
 	struct comm world = {0};
-	struct rig rig = {.bytes = 64 << 10};
+	struct rig rig = {0};
 	alarm(120);
 	enum status st = session_open(60, &s, &e);
 	if (st)
@@ -595,9 +433,7 @@ int main(int argc, char **argv)
 	own_rank = info->rank;
 	if ((st = make_world(info, mode, opens ? 2 : LIMIT_S, &world, &e)) || opens)
 		goto out;
-	if ((st = CUDA_CHECK(cudaMalloc((void **)&rig.in, rig.bytes), &e)) ||
-		(st = CUDA_CHECK(cudaMalloc((void **)&rig.out, rig.bytes), &e)) ||
-		(st = CUDA_CHECK(cudaStreamCreateWithFlags(&rig.stream, cudaStreamNonBlocking), &e)))
+	if ((st = rig_open(&rig, &e)))
 		goto out;
 	if (strcmp(mode, "calls") == 0) {
 		st = ten_calls(&world, &rig, &e);
@@ -616,7 +452,6 @@ int main(int argc, char **argv)
 	try_groups(&world, &rig);
 	try_staged(s, info, &rig);
 	try_pairs(s, info, &world, &rig);
-	try_raw(info, &rig);
 out:
 	if (st)
 		fprintf(stderr, "%s\n", e.text);
@@ -626,10 +461,7 @@ out:
 	comm_destroy(&world);
 	if (st)
 		_exit(1);
-	if (rig.stream)
-		cudaStreamDestroy(rig.stream);
-	cudaFree(rig.in);
-	cudaFree(rig.out);
+	rig_close(&rig);
 	if (wrong == 0)
 		printf("%d checked\n", checked);
 	fflush(stdout);

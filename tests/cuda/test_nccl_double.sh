@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# The room's communicators on the doubles, at 1, 2, 4 and 8 ranks, and what becomes of faults (test_nccl_double.c). The
-# last line counts.
+# The room's communicators on the doubles, at 1, 2, 4 and 8 ranks, and what becomes of faults (test_nccl_double.c). Then
+# NCCL's own calls (test_nccl_calls.c). The last line counts.
 set -u
 # shellcheck source=tests/verdicts.sh
 . "$(dirname "$0")/../verdicts.sh"
-program=${1:-build/release/tests/cuda/test_nccl_double}
+programs=${1:-build/release/tests/cuda}
 doubles=${2:-build/release/doubles}
 export LD_LIBRARY_PATH=$doubles${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 
@@ -12,10 +12,10 @@ shown() {
 	head -20 "$log"
 }
 
-# run RANKS MODE [FAULT]: the exit code.
+# run RANKS MODE [FAULT] [PROGRAM]: the exit code.
 run() {
-	STEPSIM_DOUBLE_FAULT=${3:-} timeout 90 mpirun "${mpirun_flags[@]}" -np "$1" "$program" \
-		"$2" >"$log" 2>&1 </dev/null
+	STEPSIM_DOUBLE_FAULT=${3:-} timeout 90 mpirun "${mpirun_flags[@]}" -np "$1" \
+		"$programs/${4:-test_nccl_double}" "$2" >"$log" 2>&1 </dev/null
 }
 
 # wants CODE ACTUAL PATTERN...: what is missing.
@@ -37,6 +37,8 @@ for ranks in 1 2 4 8; do
 			wrong='not every rank came to its end'
 		verdict "$ranks ranks, seed $seed" "$wrong"
 	done
+	run "$ranks" - '' test_nccl_calls
+	verdict "NCCL's own calls, $ranks ranks" "$(wants 0 $? '^[0-9]+ checked$')"
 done
 
 gone='all 2 ranks: asynchronous error: .*injected: a peer is gone'
