@@ -174,7 +174,9 @@ struct stack {
 	                           scatter_gather_tensors_in_pipeline); else each sends all of it */
 	bool adds_gradients; /* weights' gradients leave their products in the compute format, and a kernel of its own
 	                        adds each to its fp32 sum after every micro-batch; else the product adds */
-	bool dynamic_scales; /* fp8 is scaled tensorwise where fp8_recipe is auto; else delayed */
+	bool sums_fused, sums_apart; /* no habits: what train.fused_gradient_sums says of each gradient of a weight,
+	                                also where its format is that of the sum */
+	bool dynamic_scales;         /* fp8 is scaled tensorwise where fp8_recipe is auto; else delayed */
 	bool gathers_narrow; /* fsdp, hsdp with dtype fp8 or mxfp8: the blocks' matrices are made fp8 before they are
 	                        gathered, unless parallel.gather_dtype says otherwise */
 	bool stores_narrow; /* with dtype fp8 or mxfp8 param_dtype auto is the same: the blocks' matrices are stored and

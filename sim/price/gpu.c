@@ -96,11 +96,12 @@ static bool autograd_adds(const struct op *op, const struct stack *s)
 }
 
 /* Returns the elements of a weight's gradient that a separate kernel adds to the sums: because they are wider and the
- * product leaves it in the operands' format, or because autograd does. 0: the product adds them itself. */
+ * product leaves it in the operands' format, because autograd does, or because the config says so. 0: the product adds
+ * them itself. */
 static double added_apart(const struct op *op, const struct stack *s)
 {
 	const bool wider = dtype_bytes((enum dtype)op->out_dtype) > dtype_bytes((enum dtype)op->dtype);
-	if (!(s->adds_gradients && wider) && !autograd_adds(op, s))
+	if (s->sums_fused || (!s->sums_apart && !(s->adds_gradients && wider) && !autograd_adds(op, s)))
 		return 0;
 	if (op_is_product(op))
 		return op->flags & OP_TRANS_A ? result_elements(op) : 0;

@@ -71,6 +71,7 @@ static const struct config_alias aliases[] = {
 	NAMES(train, micro_batch, "mbs micro_batch_size per_device_train_batch_size train_micro_batch_size_per_gpu"),
 	SWITCH(train, optimizer_impl, "fused_optimizer", {"true", "fused"}, {"false", "foreach"}),
 	NAMES(train, recompute, "recompute_granularity"),
+	NAMES(train, fused_gradient_sums, "gradient_accumulation_fusion"),
 	SWITCH(train, recompute, "gradient_checkpointing", {"true", "full"}, {"false", "none"}),
 	SWITCH(train, recompute, "activation_checkpointing", {"true", "full"}, {"false", "none"}),
 	SWITCH(train, attention, "use_flash_attn", {"true", "flash"}, {"false", "naive"}),

@@ -109,6 +109,8 @@ struct train {
 	int64_t recompute_layers; /* AUTO: all */
 	enum tristate recompute_early_stop; /* full: a block that runs again stops behind what its backward pass reads;
 	                                       AUTO: the stack's (habit recompute_last_gemm) */
+	enum tristate fused_gradient_sums;  /* products of weights' gradients add to the sums; else kernels of their own
+	                                       do; AUTO: as the stack */
 	enum dtype lora_dtype;              /* in which adapters multiply; DT_COUNT: as all products */
 	enum dtype lora_base;               /* in which the blocks' frozen matrices lie (QLoRA); DT_COUNT: as
 	                                       param_dtype */

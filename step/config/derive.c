@@ -207,6 +207,8 @@ const char *config_predicted_only(const struct config *c)
 		return "train.attention_dtype fp8 is predicted, not executed";
 	if (c->train.fused_experts)
 		return "train.fused_experts is predicted, not executed";
+	if (c->train.fused_gradient_sums == TRI_FALSE)
+		return "train.fused_gradient_sums false is predicted, not executed";
 	if (c->train.loss_chunk > 0)
 		return "train.loss_chunk is predicted, not executed";
 	if (c->train.act_input_dtype == DT_FP8)

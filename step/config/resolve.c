@@ -363,6 +363,8 @@ static void resolve_autos(struct config *c)
 	resolve_executed(c);
 	if (c->train.recompute_early_stop != TRI_AUTO)
 		c->stack.recompute_last_gemm = c->train.recompute_early_stop == TRI_FALSE;
+	c->stack.sums_fused = c->train.fused_gradient_sums == TRI_TRUE;
+	c->stack.sums_apart = c->train.fused_gradient_sums == TRI_FALSE;
 	if (p->gather_overlap != TRI_AUTO)
 		c->stack.gather_ahead = p->gather_overlap == TRI_TRUE;
 	if (c->train.expert_gates != GATES_AUTO)

@@ -84,6 +84,14 @@ static void test_adds_gradients(void)
 	const double narrow_s = cost(&m, first).alone_s;
 	program.config.stack.adds_gradients = false;
 	NEAR(cost(&m, first).alone_s, narrow_s);
+	program.config.stack.sums_apart = true; /* 2 B written, 2 + 2 read, 2 written, in place of 2 */
+	NEAR(cost(&m, first).alone_s, narrow_s + (8 - 2) * elements_s);
+	NEAR(cost(&m, later).alone_s, later_s + (12 - 8) * elements_s);
+	NEAR(cost(&m, forward).alone_s, forward_s);
+	program.config.stack.sums_apart = false;
+	program.config.stack.sums_fused = program.config.stack.adds_gradients = true;
+	NEAR(cost(&m, later).alone_s, later_s);
+	program.config.stack.sums_fused = program.config.stack.adds_gradients = false;
 }
 
 /* Autograd adds a gradient to that of an earlier micro-batch by a kernel of its own: 8 B an element in bf16 in place of
