@@ -48,7 +48,8 @@ static enum status builder_init(struct builder *b, const struct config *c, struc
 	b->narrow_stored = dtype_is_narrow(c->train.param_dtype);
 	b->narrow_gathered = b->gathers && (b->narrow_stored || c->parallel.gather_dtype == DT_FP8);
 	b->grad = c->train.grad_dtype;
-	b->written_grad = b->gathers && b->shards_gradients ? b->act : b->grad;
+	b->wide_gathered = b->gathers && c->parallel.gather_dtype == DT_FP32;
+	b->written_grad = b->gathers && b->shards_gradients && !b->wide_gathered ? b->act : b->grad;
 	b->reduce = c->train.reduce_dtype;
 	b->blank = blank_op(b);
 	b->layer = b->micro = NONE;

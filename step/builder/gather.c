@@ -34,7 +34,8 @@ bool build_gathers_late(const struct builder *b, int32_t bucket)
 static int32_t hold_matrices(struct builder *b, const struct unit_use *u)
 {
 	const bool joined = b->p->mesh.size[DIM_REPLICA] > 1 && b->phase == PHASE_BACKWARD;
-	double largest = 0, second = 0, each = dtype_bytes(b->act) + (joined ? dtype_bytes(b->written_grad) : 0);
+	double largest = 0, second = 0,
+	       each = dtype_bytes(b->wide_gathered ? b->weight : b->act) + (joined ? dtype_bytes(b->written_grad) : 0);
 	for (size_t i = 0; i < b->r->params.n; i++) {
 		const struct role_param *rp = &b->r->params.at[i];
 		if (rp->bucket < u->first || rp->bucket > u->last || !param_is_product(rp->param.kind) ||
@@ -94,6 +95,7 @@ static int32_t gather(struct builder *b, int32_t bucket, int64_t again, int64_t 
 	struct view in = offload_shard(b, bucket, after), stored = in;
 	const enum dtype wire = narrow                          ? DT_FP8
 	                        : dtype_is_quantized(k->stored) ? k->stored /* each use makes it whole again */
+	                        : b->wide_gathered              ? k->stored /* and autocast casts it */
 	                                                        : b->act;
 	if (wire != k->stored && !(narrow && b->narrow_stored)) {
 		in = view_of(build_buffer(b, COMP_BUFFERS, wire, sent, false));

@@ -79,7 +79,7 @@ struct view weight_of(struct builder *b, int32_t layer, enum param_kind k)
 			narrow_is_own(b, v);
 		return v;
 	}
-	if (b->gathers || b->weight == b->act)
+	if ((b->gathers && !b->wide_gathered) || b->weight == b->act)
 		return view_at(buffer, byte_offset(rp, b->act));
 	int32_t *cast = &b->cast_now[rp - b->r->params.at];
 	if (*cast == NONE) { /* autocast: once a micro-batch */

@@ -305,6 +305,7 @@ struct builder {
 	enum dtype grad;         /* stored gradients, */
 	bool narrow_stored;      /* the blocks' matrices in fp8, */
 	bool narrow_gathered;    /* and so they are gathered */
+	bool wide_gathered;      /* in fp32, and autocast casts what was gathered */
 	enum dtype written_grad; /* gradients as backward writes them: fsdp computes them in the compute format and
 	                            converts them for the reduction; else as stored */
 	enum dtype reduce;       /* gradients while they are reduced */

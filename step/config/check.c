@@ -40,6 +40,12 @@ static enum status check_narrow(const struct config *c, struct error *e)
 	const bool stored = dtype_is_narrow(t->param_dtype), gathered = gather != DT_COUNT;
 	const enum key_id id = stored ? KEY_train_param_dtype : KEY_parallel_gather_dtype;
 	const char *name = dtype_name(stored ? t->param_dtype : DT_FP8);
+	if (gather == DT_FP32) {
+		if (t->param_dtype != DT_FP32 || dtype_is_narrow(t->dtype) || dtype_bytes(t->dtype) >= 4.0)
+			return config_error_key(c, KEY_parallel_gather_dtype, e,
+				"fp32 needs param_dtype: fp32, and products in 16 bits (dtype)");
+		return ST_OK;
+	}
 	if (gathered && t->dtype != DT_FP8 && t->dtype != DT_MXFP8)
 		return config_error_key(c, KEY_parallel_gather_dtype, e, "%s is not used unless dtype is fp8 or mxfp8",
 			dtype_name(gather));

@@ -160,9 +160,9 @@ struct parallel {
 	enum context_kind context_kind;
 	int64_t expert, expert_tensor;
 	enum expert_dispatch expert_dispatch;
-	enum dtype gather_dtype;         /* of the blocks' matrices: DT_FP8, DT_BF16, or DT_COUNT: the stack's */
-	enum dtype dispatch_dtype;       /* of tokens on their way to experts: DT_FP8, or DT_COUNT: as activations */
-	bool expert_overlap;             /* exchanges of experts move behind another micro-batch's compute */
+	enum dtype gather_dtype;   /* of matrices: DT_FP8, DT_BF16; of all weights: DT_FP32; DT_COUNT: the stack's */
+	enum dtype dispatch_dtype; /* of tokens on their way to experts: DT_FP8, or DT_COUNT: as activations */
+	bool expert_overlap;       /* exchanges of experts move behind another micro-batch's compute */
 	enum mesh_dim order[DIM_COUNT];  /* innermost first */
 	double bucket_B, first_bucket_B; /* first: < 0 is auto until resolved */
 	bool gradient_as_bucket_view;    /* ddp, zero1: the buckets hold the gradients; else copies of them */

@@ -231,6 +231,8 @@ const char *config_predicted_only(const struct config *c)
 	if (c->model.dropout > 0 || c->model.attention_dropout > 0)
 		return c->model.dropout > 0 ? "model.dropout is predicted, not executed"
 		                            : "model.attention_dropout is predicted, not executed";
+	if (c->parallel.gather_dtype == DT_FP32)
+		return "parallel.gather_dtype fp32 is predicted, not executed";
 	if (c->parallel.unit_params > 0)
 		return "parallel.unit_params is predicted, not executed";
 	if (c->parallel.adapter_units && c->model.lora_rank > 0)

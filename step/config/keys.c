@@ -33,7 +33,7 @@ WORDS(compute_dtype, DT_INT32, {"fp32", DT_FP32}, {"tf32", DT_TF32}, {"fp16", DT
 	{"fp8", DT_FP8}, {"mxfp8", DT_MXFP8}, {"nvfp4", DT_NVFP4});
 WORDS(storage_dtype, DT_INT32, {"auto", DTYPE_AUTO}, {"fp32", DT_FP32}, {"fp16", DT_FP16}, {"bf16", DT_BF16},
 	{"fp8", DT_FP8}, {"mxfp8", DT_MXFP8}, {"nvfp4", DT_NVFP4});
-WORDS(gather_dtype, 3, {"auto", DT_COUNT}, {"bf16", DT_BF16}, {"fp8", DT_FP8});
+WORDS(gather_dtype, 4, {"auto", DT_COUNT}, {"fp32", DT_FP32}, {"bf16", DT_BF16}, {"fp8", DT_FP8});
 #define FP8_RECIPE_WORD(id, word, ...) {word, FP8_##id},
 WORDS(fp8_recipe, FP8_RECIPE_COUNT, {"auto", FP8_AUTO}, FP8_RECIPES(FP8_RECIPE_WORD));
 WORDS(compression, COMPRESS_COUNT, {"none", COMPRESS_NONE}, {"bf16", COMPRESS_BF16}, {"fp16", COMPRESS_FP16});

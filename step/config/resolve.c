@@ -273,7 +273,7 @@ static bool narrow_gather_fits(const struct config *c)
 static bool autocasts(const struct config *c)
 {
 	return !c->train.fused && c->train.param_dtype == DT_FP32 && dtype_bytes(dtype_stored(c->train.dtype)) < 4.0 &&
-	       !strategy_has(c->parallel.strategy, STRATEGY_CUTS_WEIGHTS);
+	       (!strategy_has(c->parallel.strategy, STRATEGY_CUTS_WEIGHTS) || c->parallel.gather_dtype == DT_FP32);
 }
 
 /* Returns how many ranks of a stage hold the same part of an expert. */

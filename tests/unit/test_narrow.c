@@ -16,7 +16,7 @@ static struct program *built(enum strategy strategy, enum dtype param, enum dtyp
 	struct program *p = NULL;
 	c.model.bias = c.model.qkv_bias = c.model.proj_bias = false;
 	c.train.recompute_layers = 0;
-	c.train.dtype = DT_FP8;
+	c.train.dtype = gather == DT_FP32 ? DT_BF16 : DT_FP8;
 	c.train.param_dtype = param;
 	c.train.grad_dtype = c.train.reduce_dtype = grad;
 	c.train.master_weights = param != DT_FP32;
@@ -103,6 +103,11 @@ static void test_gathered(void)
 	f = found_in(p);
 	CU_ASSERT_EQUAL(f.weights_B, (MATRICES + 2 * REST) / 2);
 	CU_ASSERT_EQUAL(f.gathered_B, 2 * (MATRICES + 2 * vectors) + 2 * root);
+	program_destroy(p);
+	p = built(STRAT_FSDP, DT_FP32, DT_FP32, DT_FP32); /* autocast casts behind the gather, and gradients are fp32 */
+	f = found_in(p);
+	CU_ASSERT_EQUAL(f.gathered_B, 2 * 4 * (MATRICES + vectors) + 4 * root);
+	CU_ASSERT_EQUAL(f.reduced_B, 2 * 4 * (MATRICES + REST)); /* each micro-batch */
 	program_destroy(p);
 }
 
