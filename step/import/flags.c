@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "step/import/script.h"
 
 #define WORDS_MOST 20000
@@ -21,10 +22,24 @@ static struct ynode *add_node(struct script *r, const char *name, const char *va
 	return n;
 }
 
-/* Returns whether a variable is read by a library below the framework, so that it is a key of its own. */
-static bool is_setting(const char *name)
+/* Returns whether what stands here begins a command, after blanks and a line that goes on. */
+static bool command_follows(const struct script *r)
 {
-	return strncmp(name, "NCCL_", 5) == 0 || strcmp(name, "CUDA_LAUNCH_BLOCKING") == 0;
+	const char *p = r->at;
+	while (p < r->end && (strchr(" \t", *p) || (*p == '\\' && p + 1 < r->end && p[1] == '\n')))
+		p += *p == '\\' ? 2 : 1;
+	return p < r->end && !strchr("\r\n;#&|)", *p);
+}
+
+/* Returns whether a variable is read by a launcher, or by a library below the framework, so that it is a key of its
+ * own. NNODES is a name that scripts take for themselves, too. */
+static bool is_setting(const struct script *r, const char *name)
+{
+	static const char *const names[] = {"CUDA_LAUNCH_BLOCKING", "CUDA_VISIBLE_DEVICES", "NPROC_PER_NODE"};
+	for (size_t i = 0; i < COUNT(names); i++)
+		if (strcmp(name, names[i]) == 0)
+			return true;
+	return strncmp(name, "NCCL_", 5) == 0 || (strcmp(name, "NNODES") == 0 && command_follows(r));
 }
 
 static bool is_flag(const char *word) { return strncmp(word, "--", 2) == 0 && isalpha((unsigned char)word[2]); }
@@ -43,7 +58,7 @@ static bool assign(struct script *r, const char *word, char value[SHELL_WORD])
 		snprintf(value, SHELL_WORD, "$(...)");
 	if (!shell_set(&r->shell, name, is_flag(value) ? "" : value))
 		error_nomem(r->e, "a script's variables");
-	if (is_setting(name) && !add_node(r, name, value, (int)(r->at - r->line_start) - (int)strlen(word) + 1))
+	if (is_setting(r, name) && !add_node(r, name, value, (int)(r->at - r->line_start) - (int)strlen(word) + 1))
 		error_nomem(r->e, "a script's variables");
 	return true;
 }

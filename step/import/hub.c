@@ -15,8 +15,8 @@
 static bool says_nothing(const char *word)
 {
 	static const char *const words[] = {"meta", "instruct", "chat", "hf", "base", "pt", "it", "thinking",
-		"reasoning", "bf16", "fp16", "fp8", "gptq", "awq", "bnb", "nf4", "nvfp4", "int4", "int8", "4bit",
-		"8bit", "checkpoints", "dequantized", "linearized"};
+		"reasoning", "bf16", "fp16", "fp8", "gptq", "awq", "bnb", "nf4", "nvfp4", "mcore", "int4", "int8",
+		"4bit", "8bit", "checkpoints", "dequantized", "linearized"};
 	for (size_t i = 0; i < COUNT(words); i++)
 		if (strcasecmp(word, words[i]) == 0)
 			return true;
@@ -34,6 +34,10 @@ static void shorten(const char *id, size_t len, char out[NAME_LEN])
 	id = slash ? slash + 1 : id;
 	snprintf(text, sizeof text, "%.*s", (int)strcspn(id, "/ ;,\"()"), id);
 	*out = '\0';
+	for (char *dot; (dot = strstr(text, "___"));) { /* as modelscope's cache writes it */
+		*dot = '.';
+		memmove(dot + 1, dot + 3, strlen(dot + 3) + 1);
+	}
 	while ((word = strsep(&rest, "-")) && n < NAME_LEN)
 		if (!says_nothing(word))
 			n += (size_t)snprintf(out + n, NAME_LEN - n, "%s%s", n ? "-" : "", word);

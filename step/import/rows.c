@@ -90,6 +90,15 @@ static void write_number(char out[KEY_VALUE_MAX], double value)
 	snprintf(out, KEY_VALUE_MAX, fabs(value) < 1e15 && value == trunc(value) ? "%.0f" : "%.12g", value);
 }
 
+/* Counts the words between commas, as of CUDA_VISIBLE_DEVICES=0,1; 0 without one. */
+static int count_words(const char *text)
+{
+	int n = 0;
+	for (const char *p = text; *p; p += strcspn(p, ","), p += *p == ',')
+		n += *p != ',';
+	return n;
+}
+
 enum outcome { GIVES, DROPS, DIFFERS, LACKS, ALONE, UNKNOWN }; /* ALONE: a key that it goes with is not there */
 
 static enum outcome map(const struct import_row *r, const char *text, char out[KEY_VALUE_MAX])
@@ -101,6 +110,8 @@ static enum outcome map(const struct import_row *r, const char *text, char out[K
 		return layout_value(text, r->to, out) ? GIVES : DIFFERS;
 	if (r->list)
 		return list_value(text, r->to, r->all_experts, out) ? GIVES : DIFFERS;
+	if (r->count)
+		return snprintf(out, KEY_VALUE_MAX, "%d", count_words(text)), count_words(text) ? GIVES : DROPS;
 	for (size_t i = 0; r->values && i < r->values->n; i++) {
 		const struct ynode *v = r->values->child[i];
 		if (fnmatch(v->key, text, FNM_CASEFOLD) != 0)

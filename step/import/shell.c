@@ -227,6 +227,24 @@ static const char *expand_arithmetic(const struct shell *s, const char *at, char
 	return end + 1;
 }
 
+/* Puts in $(expr A / B) at `at`, whose signs stand apart and may be escaped. Returns where the word goes on; NULL: it
+ * is something else, or not known. */
+static const char *expand_expr(const struct shell *s, const char *at, char out[SHELL_WORD])
+{
+	static const char begins[] = "$(expr ";
+	char text[SHELL_WORD], number_text[32];
+	double number;
+	size_t n = 0;
+	const char *end = strncmp(at, begins, strlen(begins)) == 0 ? closing(at + 2, '(', ')') : NULL;
+	for (const char *p = at + strlen(begins); end && p < end && n + 1 < sizeof text; p++)
+		if (!strchr("\\'\"", *p))
+			text[n++] = *p;
+	if (!end || !evaluate(s, text, n, &number))
+		return NULL;
+	append(out, number_text, (size_t)snprintf(number_text, sizeof number_text, "%.0f", number));
+	return end + 1;
+}
+
 /* Puts in what stands at `at` behind a '$'; returns where the word goes on. */
 static const char *expand_one(const struct shell *s, const char *at, char out[SHELL_WORD])
 {
@@ -236,7 +254,7 @@ static const char *expand_one(const struct shell *s, const char *at, char out[SH
 	size_t n = shell_name_length(start);
 	if (!braces && isdigit((unsigned char)*start))
 		n = 1; /* $10 is $1 and a 0 */
-	const char *behind = strncmp(at, "$((", 3) == 0 ? expand_arithmetic(s, at, out) : NULL;
+	const char *behind = strncmp(at, "$((", 3) == 0 ? expand_arithmetic(s, at, out) : expand_expr(s, at, out);
 	if (behind)
 		return behind;
 	snprintf(name, sizeof name, "%.*s", (int)n, start);

@@ -29,8 +29,8 @@ void shell_free(struct shell *s);
 /* Returns the length of the name that begins here. */
 size_t shell_name_length(const char *text);
 
-/* Puts in the variables that are known: $NAME, ${NAME}, ${NAME:-word} and $((A * B)). Others stay as they are written.
- * What is longer than a word is cut. */
+/* Puts in the variables that are known: $NAME, ${NAME}, ${NAME:-word}, $((A * B)) and $(expr A / B). Others stay as
+ * they are written. What is longer than a word is cut. */
 void shell_expand(const struct shell *s, const char *word, char out[SHELL_WORD]);
 
 /* Judges what stands between `if` and `then`: [ ... ], [[ ... ]], (( ... )), true, false, !, && and ||. A variable that

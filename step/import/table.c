@@ -78,7 +78,8 @@ static enum status read_row(const struct ynode *n, struct import_table *t, struc
 		r.all_experts = strcmp(hub, "list_with_experts") == 0;
 		r.list = r.all_experts || strcmp(hub, "list") == 0;
 		r.shares = strcmp(hub, "shares") == 0;
-		r.hub = !r.layout && !r.list && !r.shares;
+		r.count = strcmp(hub, "count") == 0;
+		r.hub = !r.layout && !r.list && !r.shares && !r.count;
 		r.values = NULL;
 	}
 	r.known = ynode_get(n, "known");

@@ -8,7 +8,8 @@
  *   values   {its value: ours}; fnmatch patterns on the left; ~ leaves ours out; a list: import takes the first, export
  *            any. hub: what the preset of a model of Hugging Face's hub has (step/import/hub.c); layout: layers of each
  *            part of a pipeline, or how many parts there are (step/import/layout.c); list and
- *            list_with_experts: lists of layers, shares: shares of them (step/import/lists.c)
+ *            list_with_experts: lists of layers, shares: shares of them (step/import/lists.c); count: how many words
+ *            there are between commas
  *   with     a second key, whose value is joined to the first by a blank
  *   known    all values that the framework takes; another is refused, as there
  *   default  its value where the file has none
@@ -48,7 +49,7 @@ struct import_row {
 	const struct ynode *values, *known, *when, *given, *times, *over, *plus;
 	const char *with, *default_, *is, *until, *form, *says;
 	int64_t multiple;
-	bool inverse, first, hub, layout, list, all_experts, shares, no_import, no_export;
+	bool inverse, first, hub, layout, list, all_experts, shares, count, no_import, no_export;
 };
 
 /* A group of keys that are not taken, and why. */

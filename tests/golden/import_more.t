@@ -178,7 +178,7 @@ transformers' TrainingArguments in TRL's form, and a script of ms-swift.
     #    7  taken      max_length = 2048: as model.seq_len
     #    8  taken      use_liger_kernel = true: as train.fused_kernels, its loss, by chunks, is not
     # From swift.sh, a config of transformers' Trainer, TRL and ms-swift.
-    # Keys: 11. Taken: 8. No effect on a step's time: 2. Not modelled: 1.
+    # Keys: 12. Taken: 9. No effect on a step's time: 2. Not modelled: 1.
     model:
       preset: qwen3-8b # model
       seq_len: 16384 # max_length
@@ -199,9 +199,11 @@ transformers' TrainingArguments in TRL's form, and a script of ms-swift.
     cluster:
       system: dgx-h100 # assumed: --system NAME takes another
       nodes: 1 # --gpus
+      gpus_per_node: 8 # --gpus
     # What becomes of each key of swift.sh:
     # line  it is         key, value, and how or why
     # ------------------------------------------------------------------------------------------
+    #    1  taken         NPROC_PER_NODE = 8: as cluster.gpus_per_node
     #    2  taken         model = Qwen/Qwen3-8B: as model.preset
     #    3  taken         torch_dtype = bfloat16: as train.dtype, train.param_dtype
     #    3  taken         per_device_train_batch_size = 1: as train.micro_batch

@@ -222,6 +222,104 @@ static void test_cached_model(void)
 	}
 }
 
+/* ---- what a script's launcher is told ---- */
+
+/* modelscope/ms-swift examples/train/agent/train.sh: variables before the command, 32 / 4 sequences a GPU. */
+static void test_launchers(void)
+{
+	take("nproc_per_node=4\n\nNPROC_PER_NODE=$nproc_per_node \\\nCUDA_VISIBLE_DEVICES=0,1,2,3 \\\nswift sft \\\n"
+	     " --model Qwen/Qwen2.5-7B-Instruct --train_type lora --dataset iic/ms_agent --torch_dtype bfloat16 \\\n"
+	     " --per_device_train_batch_size 1 --gradient_accumulation_steps $(expr 32 / $nproc_per_node) \\\n"
+	     " --deepspeed zero3 --max_length 2048\n",
+		"transformers");
+	check(KEY_cluster_gpus_per_node, "4");
+	check(KEY_train_batch_per_gpu, "8");
+	import_free(&im);
+
+	/* one GPU of eight */
+	take("NNODES=5\nexport CUDA_LAUNCH_BLOCKING=1 NCCL_P2P_DISABLE=1\n"
+	     "CUDA_VISIBLE_DEVICES=3 llamafactory-cli train \\\n"
+	     " --model_name_or_path meta-llama/Llama-3.1-8B --finetuning_type lora --cutoff_len 2048\n",
+		"llama-factory");
+	check(KEY_cluster_gpus_per_node, "1");
+	check(KEY_cluster_nodes, NULL);
+	check(KEY_train_launch_blocking, "true");
+	check_leaf("NCCL_P2P_DISABLE", NOT_MODELLED, "what NCCL is told to do");
+	import_free(&im);
+
+	take("FORCE_TORCHRUN=1 NNODES=2 NODE_RANK=0 llamafactory-cli train --model_name_or_path meta-llama/Llama-3.1-8B"
+	     " --finetuning_type lora --gradient_accumulation_steps $(expr $A \\* 2)\n",
+		"llama-factory");
+	check(KEY_cluster_nodes, "2");
+	CU_ASSERT_TRUE(foreign_find(&im.foreign, "gradient_accumulation_steps")->absent);
+	import_free(&im);
+}
+
+/* ms-swift 2, and its `megatron sft`, whose model became a checkpoint of Megatron-Core. */
+static void test_swift(void)
+{
+	take("swift sft --model_type qwen2 --model_id_or_path /m/Qwen2___5-7B-Instruct --dataset a --sft_type lora \\\n"
+	     " --batch_size 4 --dtype AUTO --max_length 8192 --gradient_accumulation_steps 8\n",
+		"transformers");
+	check(KEY_model_preset, "qwen2.5-7b");
+	check(KEY_train_micro_batch, "4");
+	check(KEY_train_batch_per_gpu, "32");
+	check(KEY_train_dtype, "bf16");
+	check(KEY_train_lora_rank, "8");
+	check(KEY_train_recompute, "full");
+	import_free(&im);
+	take("NPROC_PER_NODE=8 \\\nmegatron sft --load Qwen1.5-MoE-A2.7B-mcore --pipeline_model_parallel_size 2 \\\n"
+	     " --micro_batch_size 1 --max_length 8192 --expert_model_parallel_size 4 --packing true\n",
+		"megatron");
+	check(KEY_model_preset, "qwen1.5-moe-a2.7b");
+	check(KEY_model_seq_len, "8192");
+	check(KEY_train_stack, "megatron-core");
+	check(KEY_train_global_batch, "16");
+	check(KEY_train_dtype, "bf16");
+	check(KEY_train_recompute, "selective");
+	check(KEY_parallel_strategy, "zero1");
+	check(KEY_parallel_expert, "4");
+	check(KEY_cluster_gpus_per_node, "8");
+	import_free(&im);
+}
+
+/* Adapters of NeMo 1 and 2; MindSpeed's kinds of context parallelism. */
+static void test_nemo_adapters(void)
+{
+	static const char nemo[] =
+		"trainer: {devices: 8, precision: bf16}\nmodel:\n  num_layers: 32\n  hidden_size: 4096\n"
+		"  num_attention_heads: 32\n  encoder_seq_length: 2048\n";
+	char text[1024];
+	snprintf(text, sizeof text,
+		"%s  peft: {peft_scheme: lora, lora_tuning: {target_modules: [attention_qkv], "
+		"adapter_dim: 16, alpha: 32}}\n",
+		nemo);
+	take(text, "nemo");
+	check(KEY_train_lora_rank, "16");
+	check(KEY_train_lora_targets, "qkv");
+	check_leaf("model.peft.lora_tuning.alpha", NO_EFFECT, "arithmetic of an adapter");
+	import_free(&im);
+	snprintf(text, sizeof text, "%s  peft: {peft_scheme: lora, lora_tuning: {target_modules: [attention_all]}}\n",
+		nemo);
+	take(text, "nemo");
+	check(KEY_train_lora_rank, "32");
+	check(KEY_train_lora_targets, "attention");
+	import_free(&im);
+	snprintf(text, sizeof text, "%s  peft: {peft_scheme: ptuning}\n", nemo);
+	take(text, "nemo");
+	check(KEY_train_lora_rank, NULL);
+	check_leaf("model.peft.peft_scheme", NOT_MODELLED, "train.lora_rank has no \"ptuning\"");
+	import_free(&im);
+	take("torchrun --nproc_per_node 8 pretrain_gpt.py --num-layers 14 --hidden-size 8192 --num-attention-heads 64 "
+	     "--seq-length 8192 --micro-batch-size 1 --context-parallel-size 2 "
+	     "--context-parallel-algo ulysses_cp_algo\n",
+		"megatron");
+	check(KEY_parallel_context_kind, "all_to_all");
+	import_free(&im);
+}
+
 UNIT_MAIN("import: tags and fine-tuning", {"tags and included files", test_include},
 	{"texts that are cut", test_cut_texts}, {"Lingua", test_lingua}, {"prime-rl, before", test_prime_before},
-	{"prime-rl, since", test_prime_since}, {"models in the hub's cache", test_cached_model})
+	{"prime-rl, since", test_prime_since}, {"models in the hub's cache", test_cached_model},
+	{"what a launcher is told", test_launchers}, {"ms-swift", test_swift},
+	{"NeMo's adapters, MindSpeed", test_nemo_adapters})
