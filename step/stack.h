@@ -105,6 +105,8 @@ enum stage_split {
 	X("loss_tensor", loss_tensor_B, BYTE, 0, 100, "further such bytes where tensor ranks share the vocabulary") \
 	/* unfused: a fused kernel computes it again */ \
 	X("gate", gate_B, BYTE, 0, 8, "bytes kept an element of a gate's activation") \
+	X("clamped_gate", clamped_gate_B, BYTE, 0, 16, \
+		"the same of experts that clamp both halves (model.expert_bias)") \
 	/* unfused: copies in fp32, and the result before its weight */ \
 	X("rms_norm", rms_norm_B, BYTE, 0, 32, "bytes kept an element of an RMS norm beside its input and result") \
 	X("rms_norm_autocast", rms_norm_autocast_B, BYTE, 0, 32, "the same of a block's two under autocast") \
@@ -276,7 +278,7 @@ struct stack_number {
 };
 #define STACK_NUMBERS 15 /* of which a family uses twelve at the most */
 extern const struct stack_number stack_numbers[STACK_NUMBERS];
-#define STACK_MEMORIES 15
+#define STACK_MEMORIES 16
 extern const struct stack_number stack_memories[STACK_MEMORIES];
 
 /* Reads the mappings `numbers` and `memory` ({name: {value, source}}), `operators`, `unvectorized`, `kernels`,

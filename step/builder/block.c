@@ -69,7 +69,9 @@ void build_activation(struct builder *b, int64_t rows, int64_t ffn, struct mlp_a
 	int32_t half = build_act(b, rows, ffn);
 	build_on(b, made_op(build_matrix(b, OP_GATE_ACT, "act", rows, ffn)), a->h, half);
 	build_on(b, made_op(build_matrix(b, OP_GATE_MUL, "act", rows, ffn)), a->h, half, a->g);
-	keep_inside(b, a, rows * ffn, b->c->stack.memory.gate_B + kept_gelu_B(b), again);
+	const bool clamps = b->m->expert_bias && model_has_experts(b->m, b->layer);
+	const double gate_B = clamps ? b->c->stack.memory.clamped_gate_B : b->c->stack.memory.gate_B;
+	keep_inside(b, a, rows * ffn, gate_B + kept_gelu_B(b), again);
 }
 
 int32_t mlp_forward(struct builder *b, const struct mlp_layers *s, struct mlp_acts *a, int32_t normed, bool project)

@@ -107,6 +107,14 @@ static void test_terms(void)
 	CU_ASSERT_EQUAL(held_B(&c, "gate", true), 0); /* a fused kernel keeps none */
 	c.train.fused = false;
 	CU_ASSERT_EQUAL(held_B(&c, "gate", true), MICRO * LAYERS * TOKENS * F * 2);
+	c.stack.memory.clamped_gate_B = 8;
+	c.model.experts = 4;
+	c.model.experts_per_token = c.model.moe_layer_freq = 1;
+	c.model.moe_ffn_hidden = 1024;
+	c.model.bias = false;
+	CU_ASSERT_EQUAL(held_B(&c, "gate", true), MICRO * LAYERS * TOKENS * F * 2);
+	c.model.expert_bias = true; /* gpt-oss: four 16-bit arrays in place of one */
+	CU_ASSERT_EQUAL(held_B(&c, "gate", true), MICRO * LAYERS * TOKENS * F * 8);
 
 	c = tiny(3);
 	c.stack.memory.update_copies = 1;
