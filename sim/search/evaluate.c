@@ -210,8 +210,8 @@ static bool folds_but_for_buckets(const struct evaluator *v)
 	const bool links = v->m->nodes * v->m->devices_per_node > 1; /* pieces are measured on two stages */
 	const bool groups = c->parallel.shard < c->parallel.data &&
 	                    !strategy_has(c->parallel.strategy, STRATEGY_UNITS); /* of zero1: no piece has them */
-	const bool paced = c->data.load_time_s > 0 || c->train.sync_every > 0 || c->train.launch_blocking ||
-	                   c->train.expert_loop || (c->parallel.adapter_units && c->model.lora_rank > 0);
+	const bool paced = c->data.load_time_s > 0 || c->train.launch_blocking || c->train.expert_loop ||
+	                   (c->parallel.adapter_units && c->model.lora_rank > 0);
 	const bool meets = c->parallel.pipeline == 1 ||
 	                   (gradients_meet_activations(c) && !parallel_holds_buckets(c)); /* no piece has buckets */
 	return links && !v->m->device.is_host && !paced && !groups && meets && c->train.offload == OFF_NONE &&

@@ -8,7 +8,8 @@
  *
  * Some plans do not fold: parts of unequal length, layers that differ, a host thread or a data loader that sets the
  * pace, cores in place of GPUs. These are predicted as in sim/engine/fold.h. Buckets of gradients that span layers fold
- * without a pipeline, where they close at the same parameters again after a few layers.
+ * without a pipeline, where they close at the same parameters again after a few layers. Steps that the host thread
+ * waits for (train.sync_every) fold: what is launched late at a step's begin is late in the pieces, too.
  *
  * On 200 random plans (tests/property) the step is within 1 % of the full prediction's, but for one in a hundred with
  * experts. Memory is within 0.1 %, but for one plan in a hundred (up to 0.9 %). Known to miss by more:

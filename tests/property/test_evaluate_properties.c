@@ -74,15 +74,15 @@ static void random_plan(unsigned system, char *text, size_t size, int64_t *ranks
 		experts = expert <= tensor * data ? expert : tensor * data;
 	const unsigned virtual = schedule == 2 ? 2 : 1,
 		       micros = pipeline * (1 + random_below(4)) * (schedule == 2 ? 1 : 1 + random_below(2));
-	(void)system;
+	const unsigned waits = system % 2; /* for each step, on every other system */
 	*ranks = (int64_t)tensor * pipeline * data;
 	snprintf(text, size,
 		"model: {%s}\n"
-		"train: {stack: %s, dtype: bf16, micro_batch: %u, global_batch: %u, recompute: %s}\n"
+		"train: {stack: %s, dtype: bf16, micro_batch: %u, global_batch: %u, recompute: %s, sync_every: %u}\n"
 		"parallel: {strategy: %s, tensor: %u, sequence_parallel: %s, pipeline: %u, virtual_stages: %u, "
 		"schedule: %s, overlap: %s, expert: %u}\n",
 		models[model], stacks[random_below(5)], micro, micro * data * micros,
-		recompute[random_below(model < DENSE ? 4 : 3)], strategy, tensor,
+		recompute[random_below(model < DENSE ? 4 : 3)], waits, strategy, tensor,
 		tensor > 1 && random_below(2) ? "true" : "false", pipeline, virtual, schedules[schedule],
 		data == 1 || random_below(3) ? "true" : "false", experts);
 }
