@@ -277,15 +277,23 @@ double operators_adapter_B(const struct op *op, const struct stack *s)
 
 /* Operators that an op runs besides its own; OPERATOR_NONE: none. */
 struct further {
-	enum operator_kind k[3];
+	enum operator_kind k[4];
 };
 
-static struct further further_of(const struct op *op)
+/* Returns what the gate of gpt-oss's experts, or its gradient, runs besides. */
+static enum operator_kind clamped_of(const struct op *op, const struct stack *s)
+{
+	if (!s->clamped_gate || (op->kind != OP_GATE_MUL && (op->kind != OP_ACT_GRAD || !op_is_gated(op))))
+		return OPERATOR_NONE;
+	return op->kind == OP_ACT_GRAD ? OPERATOR_CLAMPED_GATE_GRAD : OPERATOR_CLAMPED_GATE;
+}
+
+static struct further further_of(const struct op *op, const struct stack *s)
 {
 	const bool scores = op->kind == OP_ATTN_SOFTMAX || op->kind == OP_ATTN_SOFTMAX_GRAD;
 	return (struct further){{scores ? OPERATOR_SCALE : OPERATOR_NONE,
 		scores && op->flags & OP_CAUSAL ? OPERATOR_MASK : OPERATOR_NONE,
-		op->flags & OP_DX_ACCUMULATE ? OPERATOR_RESIDUAL : OPERATOR_NONE}};
+		op->flags & OP_DX_ACCUMULATE ? OPERATOR_RESIDUAL : OPERATOR_NONE, clamped_of(op, s)}};
 }
 
 double operators_B(const struct op *op, const struct stack *s)
@@ -296,7 +304,7 @@ double operators_B(const struct op *op, const struct stack *s)
 	struct accesses sum = s->operators.of[k][s->autocast];
 	if (is_composed_gelu(op, s))
 		compose_gelu(&sum, op, s);
-	const struct further further = further_of(op);
+	const struct further further = further_of(op, s);
 	for (size_t i = 0; i < COUNT(further.k); i++)
 		add(&sum, s, further.k[i], 1);
 	return operators_elements(op) * accesses_B(op, &sum);
@@ -316,7 +324,7 @@ double operators_kernels(const struct op *op, const struct stack *s)
 		k = op->kind == OP_ACT_GRAD ? OPERATOR_COMPOSED_GELU_GRAD : OPERATOR_COMPOSED_GELU;
 	const bool both = op->kind == OP_QK_NORM || op->kind == OP_QK_NORM_GRAD;
 	double sum = kernels_of(s, k) * (both ? 2 : 1);
-	const struct further further = further_of(op);
+	const struct further further = further_of(op, s);
 	for (size_t i = 0; i < COUNT(further.k); i++)
 		sum += further.k[i] == OPERATOR_NONE ? 0 : kernels_of(s, further.k[i]);
 	return sum;
@@ -343,6 +351,8 @@ static enum operator_kind unvectorized_of(const struct op *op, const struct stac
 		return OPERATOR_LOGITS;
 	if (is_composed_gelu(op, s))
 		return op->kind == OP_ACT_GRAD ? OPERATOR_COMPOSED_GELU_GRAD : OPERATOR_COMPOSED_GELU;
+	if (clamped_of(op, s) != OPERATOR_NONE)
+		return clamped_of(op, s); /* all of a gate's own kernels are vectorized */
 	return s->operators.counted ? operator_of(op, s) : OPERATOR_NONE;
 }
 

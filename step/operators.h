@@ -40,6 +40,9 @@
 	X(TORCH_QK_NORM_GRAD, torch_qk_norm_grad) \
 	X(GATE, gate) /* the activation times the other half */ \
 	X(GATE_GRAD, gate_grad) \
+	/* besides these two: clamps of gpt-oss's experts, its own swish, and their biases, row by row */ \
+	X(CLAMPED_GATE, clamped_gate) \
+	X(CLAMPED_GATE_GRAD, clamped_gate_grad) \
 	X(ROTARY, rotary) \
 	X(ROTARY_GRAD, rotary_grad) \
 	/* the same by complex numbers, in place of the two before */ \

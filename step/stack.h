@@ -187,6 +187,8 @@ struct stack {
 	bool repeated_data;         /* the same of data.repeated_token */
 	bool autocast; /* no habit: config_resolve sets it where PyTorch's autocast casts fp32 weights for each product
 	                */
+	bool clamped_gate;        /* experts have biases (model.expert_bias), and each operator around their gate is a
+	                             kernel of its own */
 	bool composed_gelu;       /* the same where each operator of model.composed_gelu is a kernel of its own */
 	bool complex_rotary;      /* the same of model.complex_rotary */
 	int fused_kernels;        /* the same of train.fused_kernels: bits of enum fused_kernel; 0: none */

@@ -176,6 +176,20 @@ static double biases_s(const struct program *p, const struct op *op, const struc
 	return (double)(p->config.model.experts / p->config.parallel.expert) * each * r->launch_s;
 }
 
+/* Returns the time in which gradients of two biases, which experts look up row by row, add the rows of the fullest
+ * expert one after the other (aten/src/ATen/native/cuda/Indexing.cu, indexing_backward_kernel). */
+static double look_ups_s(const struct program *p, const struct op *op, const struct rates *r)
+{
+	const struct config *c = &p->config;
+	if (!c->stack.clamped_gate || op->kind != OP_ACT_GRAD || !op_is_gated(op) || r->is_host)
+		return 0;
+	const int64_t kinds = c->data.distinct_tokens, ranks = c->parallel.expert, experts = c->model.experts;
+	const double mean = (double)op->matrix.rows * (double)ranks / (double)experts,
+		     fullest = model_fullest_rank(&c->model, kinds, experts) /
+	                       model_fullest_rank(&c->model, kinds, ranks);
+	return 2 * mean * fullest * r->parameters->gpu.look_up_row_s;
+}
+
 /* Returns whether an update's tensors are DTensors, in stacks that know their cost: those that fully_shard cuts, and
  * tensor ranks. */
 static bool updates_dtensors(const struct config *c)
@@ -272,6 +286,7 @@ static enum status cost_compute(const struct program *p, const struct op *op, co
 			(double)(op->route.experts * p->mesh.size[DIM_EP]) * dtype_bytes(DT_INT32), e);
 	}
 	add_dropout(p, op, r, out);
+	out->alone_s += look_ups_s(p, op, r);
 	const int64_t calls = r->is_host ? 1 : op_calls(op);
 	if (calls > 1 && (double)calls * r->launch_s > out->alone_s) {
 		out->alone_s = (double)calls * r->launch_s;

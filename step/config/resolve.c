@@ -405,6 +405,8 @@ static void resolve_autos(struct config *c)
 	c->stack.autocast = autocasts(c);
 	const bool counted = c->stack.operators.counted && !c->train.fused;
 	c->stack.composed_gelu = c->model.composed_gelu && counted;
+	c->stack.clamped_gate = c->model.expert_bias && counted &&
+	                        !(c->train.fused_kernels != AUTO && c->train.fused_kernels & FUSE_GATE);
 	c->stack.complex_rotary = c->model.complex_rotary && counted;
 	c->stack.fused_kernels = counted && c->train.fused_kernels != AUTO ? c->train.fused_kernels : 0;
 	c->stack.softmax_apart = c->stack.softmax_masked_only && c->model.input == INPUT_PATCHES && !c->model.causal;

@@ -202,6 +202,39 @@ static void test_composed_gelu(void)
 	*s = stack_default();
 }
 
+/* Around the gate of gpt-oss's experts run more kernels than a gate's own, forward and backward. */
+static void test_clamped_gate(void)
+{
+	mesh(1, 1);
+	struct machine m = gpu();
+	struct stack *s = &program.config.stack;
+	const double element = 65536 * 4096.0 * 2 / 1.8e12;
+	struct op mul = {.kind = OP_GATE_MUL, .dtype = DT_BF16, .out_dtype = DT_BF16, .matrix = {65536, 4096}},
+		  grad = mul;
+	grad.kind = OP_ACT_GRAD;
+	mul.mlp = grad.mlp = MLP_SWIGLU;
+	s->operators.counted = true;
+	s->operators.of[OPERATOR_GATE][false] = (struct accesses){3, 0};
+	s->operators.of[OPERATOR_GATE_GRAD][false] = (struct accesses){9, 0};
+	s->operators.of[OPERATOR_CLAMPED_GATE][false] = (struct accesses){25, 0};
+	s->operators.of[OPERATOR_CLAMPED_GATE_GRAD][false] = (struct accesses){44, 0};
+	s->operators.kernels[OPERATOR_CLAMPED_GATE][false] = 9;
+	NEAR(cost(&m, mul).alone_s, KERNEL_S + 3 * element);
+	s->clamped_gate = true;
+	NEAR(cost(&m, mul).alone_s, 10 * KERNEL_S + (3 + 25) * element);
+	/* 8 experts have 8,192 rows each, which two biases' gradients add one after the other. */
+	program.config.model.experts = 8;
+	program.config.model.experts_per_token = 2;
+	program.config.parallel.expert = 1;
+	NEAR(cost(&m, grad).alone_s, 2 * KERNEL_S + (9 + 44) * element + 2 * 8192 * 1.77e-6);
+	/* Of one token two experts have all rows, 4 times their share. */
+	program.config.data.distinct_tokens = 1;
+	NEAR(cost(&m, grad).alone_s, 2 * KERNEL_S + (9 + 44) * element + 2 * 4 * 8192 * 1.77e-6);
+	program.config.data.distinct_tokens = 0;
+	program.config.model.experts = program.config.model.experts_per_token = 0;
+	*s = stack_default();
+}
+
 /* Cubes of what a kernel's instructions and its bytes take add up. */
 static double overlapped(double instructions_s, double bytes_s)
 {
@@ -396,6 +429,7 @@ static void test_memory_format(void)
 
 UNIT_MAIN("cost of operators", {"counted operators", test_operators}, {"fused kernels", test_fused_kernels},
 	{"kernels around adapters", test_adapter_operators}, {"adapters in fp32", test_wide_adapter},
-	{"composed gelu", test_composed_gelu}, {"unvectorized", test_unvectorized}, {"kernels", test_kernels},
-	{"NVFP4", test_triton_fp4}, {"reductions", test_reductions}, {"gradient of a table", test_embed_grad},
-	{"images by channels", test_memory_format}, {"frozen weights in fp8", test_turned_weights})
+	{"composed gelu", test_composed_gelu}, {"clamped gate", test_clamped_gate}, {"unvectorized", test_unvectorized},
+	{"kernels", test_kernels}, {"NVFP4", test_triton_fp4}, {"reductions", test_reductions},
+	{"gradient of a table", test_embed_grad}, {"images by channels", test_memory_format},
+	{"frozen weights in fp8", test_turned_weights})
