@@ -318,8 +318,42 @@ static void test_nemo_adapters(void)
 	import_free(&im);
 }
 
+/* Keys of Axolotl and transformers in one file; torchtitan 0.1, whose degrees stood in other tables; Levanter's LoRA;
+ * MaxText on two hosts of 8. */
+static void test_user_files(void)
+{
+	take("base_model: NousResearch/Meta-Llama-3-8B\nsequence_len: 4096\nmicro_batch_size: 2\n"
+	     "gradient_accumulation_steps: 4\nlearning_rate: 0.0002\noutput_dir: out\ndatasets: [{path: a}]\n",
+		"axolotl");
+	check(KEY_model_preset, "llama3-8b");
+	check(KEY_train_micro_batch, "2");
+	import_free(&im);
+	take("[model]\nname = \"llama3\"\nflavor = \"8B\"\n[training]\nbatch_size = 1\ndata_parallel_shard_degree = 4\n"
+	     "tensor_parallel_degree = 2\n[experimental]\npipeline_parallel_degree = 2\n"
+	     "[activation_checkpoint]\nmode = 'full'\n[float8]\nenable_float8_linear = true\n",
+		"torchtitan");
+	check(KEY_parallel_tensor, "2");
+	check(KEY_parallel_pipeline, "2");
+	check(KEY_parallel_data, "4");
+	check(KEY_parallel_strategy, "fsdp");
+	check(KEY_train_dtype, "fp8");
+	import_free(&im);
+	take("model_name_or_path: meta-llama/Llama-2-7b-hf\nlora: {r: 8, target_modules: [q_proj]}\ndata: {id: a}\n"
+	     "optimizer: {learning_rate: 1e-4}\ntrainer: {train_batch_size: 128}\n",
+		"levanter");
+	check(KEY_train_lora_rank, "8");
+	check(KEY_train_lora_targets, "qkv");
+	import_free(&im);
+	take("base_config: base.yml\nmodel_name: llama3-8b\nici_fsdp_parallelism: 8\ndcn_data_parallelism: 2\n",
+		"maxtext");
+	check(KEY_parallel_strategy, "hsdp");
+	check(KEY_parallel_replicate, "2");
+	check(KEY_parallel_data, "16");
+	import_free(&im);
+}
+
 UNIT_MAIN("import: tags and fine-tuning", {"tags and included files", test_include},
 	{"texts that are cut", test_cut_texts}, {"Lingua", test_lingua}, {"prime-rl, before", test_prime_before},
 	{"prime-rl, since", test_prime_since}, {"models in the hub's cache", test_cached_model},
 	{"what a launcher is told", test_launchers}, {"ms-swift", test_swift},
-	{"NeMo's adapters, MindSpeed", test_nemo_adapters})
+	{"NeMo's adapters, MindSpeed", test_nemo_adapters}, {"files of users", test_user_files})
