@@ -72,6 +72,8 @@ enum stage_split {
 		"memory traffic of norms and elementwise kernels, over the least that they could do with") \
 	/* fp32 copies, log-softmax, its gradient, metrics */ \
 	X("logit", logit_B, BYTE, 0, 1000, "memory traffic a logit, forward and backward of the loss; 0: as counted") \
+	X("logit_rate", logit_rate, NONE, 0, 1000, \
+		"logits that the loss's kernels pass a clock on an SM; 0: as fast as memory") \
 	X("optimizer", optimizer_B, BYTE, 0, 1000, \
 		"memory traffic an updated parameter, with clipping and copies; 0: as counted") \
 	X("optimizer_fused", optimizer_fused_B, BYTE, 0, 1000, \
@@ -278,7 +280,7 @@ struct stack_number {
 	size_t offset; /* in struct stack */
 	const char *meaning;
 };
-#define STACK_NUMBERS 15 /* of which a family uses twelve at the most */
+#define STACK_NUMBERS 16 /* of which a family uses twelve at the most */
 extern const struct stack_number stack_numbers[STACK_NUMBERS];
 #define STACK_MEMORIES 16
 extern const struct stack_number stack_memories[STACK_MEMORIES];

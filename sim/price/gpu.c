@@ -426,6 +426,13 @@ static double memory_s(const struct op *op, const struct rates *r, const struct 
 	return (gpu_op_B(op, s) + biases_B(op, r, s)) / streams_Bps * unequal_blocks(op, r, s);
 }
 
+/* Returns what the instructions of the loss's kernels take, forward and backward; 0: nobody counted them. */
+static double loss_s(const struct op *op, const struct rates *r, const struct stack *s)
+{
+	const double logits_per_s = r->sm_clocks_per_s * s->logit_rate;
+	return logits_per_s > 0 ? loss_share(op) * (double)op->matrix.rows * (double)op->matrix.cols / logits_per_s : 0;
+}
+
 static double compute_s(const struct op *op, const struct rates *r, const struct stack *s)
 {
 	if (op_is_flash(op))
@@ -436,6 +443,8 @@ static double compute_s(const struct op *op, const struct rates *r, const struct
 		return naive_s(op, r);
 	if (permutes(op))
 		return fmax(routing_s(op, r, s), op_flop(op) / r->vector_flop_per_s);
+	if (op_class_of(op) == CLASS_LOSS)
+		return fmax(loss_s(op, r, s), op_flop(op) / r->vector_flop_per_s);
 	if (op_class_of(op) == CLASS_SCAN) /* batched products of small matrices */
 		return op_flop(op) / r->batched_flop_per_s[op->dtype];
 	return op_flop(op) / r->vector_flop_per_s;

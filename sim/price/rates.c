@@ -87,7 +87,8 @@ static void set_device(const struct machine *m, const struct what_if *w, struct 
 	r->vector_flop_per_s = d->vector_flop_per_s * factor(w->compute);
 	if (d->compute_capability > 0) {
 		const double clocks_per_s = d->boost_Hz * factor(w->compute);
-		r->unvectorized_per_s = (double)d->sms * clocks_per_s * m->parameters->gpu.unvectorized;
+		r->sm_clocks_per_s = (double)d->sms * clocks_per_s;
+		r->unvectorized_per_s = r->sm_clocks_per_s * m->parameters->gpu.unvectorized;
 		r->reduced_Bps = (double)d->sms * clocks_per_s * m->parameters->gpu.reduction_B;
 		r->summed_rows_per_s = clocks_per_s * m->parameters->gpu.summed_rows;
 		r->added_rows_per_s = clocks_per_s * m->parameters->gpu.added_rows;

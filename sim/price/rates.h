@@ -50,6 +50,7 @@ struct rates {
 	int64_t matrix_array; /* rows and columns of the systolic array that multiplies; 0: it has none */
 	double exp_per_s;     /* exponentials of all SMs; 0: their number or their clock is not known */
 	double vector_flop_per_s, memory_Bps; /* memory_Bps: as streaming kernels reach it */
+	double sm_clocks_per_s;               /* of all SMs; 0: not known */
 	double unvectorized_per_s;            /* elements that pass a kernel which is not vectorized; 0: not known */
 	double reduced_Bps;                   /* of kernels that sum rows or columns; 0: not known */
 	double fp4_per_s[2];      /* elements that torchao's kernels make NVFP4; [1]: of gradients; 0: not known */

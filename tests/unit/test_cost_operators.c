@@ -202,6 +202,32 @@ static void test_composed_gelu(void)
 	*s = stack_default();
 }
 
+/* A loss whose kernels pass a logit a clock and SM: 1024 x 32000 logits take 100 SMs of 2 GHz 163.84 us, where 6 B each
+ * would take 109 us of 1.8 TB/s; half of that where tensor ranks part it. */
+static void test_logit_rate(void)
+{
+	mesh(1, 1);
+	struct machine m = gpu();
+	struct stack *s = &program.config.stack;
+	struct op loss = {.kind = OP_LOSS, .dtype = DT_BF16, .out_dtype = DT_BF16, .matrix = {1024, 32000}};
+	const double memory_s = 6 * 1024 * 32000.0 / 1.8e12;
+	s->logit_B = 6;
+	s->logit_rate = 1;
+	NEAR(cost(&m, loss).alone_s, KERNEL_S + memory_s); /* the clock is not known */
+	m.device.compute_capability = 90;
+	m.device.sms = 100;
+	m.device.boost_Hz = 2e9;
+	NEAR(cost(&m, loss).alone_s, KERNEL_S + 163.84e-6);
+	loss.kind = OP_LOSS_GRAD;
+	NEAR(cost(&m, loss).alone_s, KERNEL_S + 81.92e-6);
+	loss.kind = OP_LOSS;
+	s->logit_rate = 2;
+	NEAR(cost(&m, loss).alone_s, KERNEL_S + memory_s);
+	s->logit_rate = 0;
+	NEAR(cost(&m, loss).alone_s, KERNEL_S + memory_s);
+	*s = stack_default();
+}
+
 /* Around the gate of gpt-oss's experts run more kernels than a gate's own, forward and backward. */
 static void test_clamped_gate(void)
 {
@@ -429,7 +455,7 @@ static void test_memory_format(void)
 
 UNIT_MAIN("cost of operators", {"counted operators", test_operators}, {"fused kernels", test_fused_kernels},
 	{"kernels around adapters", test_adapter_operators}, {"adapters in fp32", test_wide_adapter},
-	{"composed gelu", test_composed_gelu}, {"clamped gate", test_clamped_gate}, {"unvectorized", test_unvectorized},
-	{"kernels", test_kernels}, {"NVFP4", test_triton_fp4}, {"reductions", test_reductions},
-	{"gradient of a table", test_embed_grad}, {"images by channels", test_memory_format},
-	{"frozen weights in fp8", test_turned_weights})
+	{"composed gelu", test_composed_gelu}, {"rate of logits", test_logit_rate}, {"clamped gate", test_clamped_gate},
+	{"unvectorized", test_unvectorized}, {"kernels", test_kernels}, {"NVFP4", test_triton_fp4},
+	{"reductions", test_reductions}, {"gradient of a table", test_embed_grad},
+	{"images by channels", test_memory_format}, {"frozen weights in fp8", test_turned_weights})
