@@ -7,17 +7,17 @@ NVLink against PCIe of the same GPU, with the plan as given.
     #  system                      GPUs  step time     90 % interval  tokens/s     MFU    memory
             free  exposed  plan
     --------------------------------------------------------------------------------------------
-    1  gpu:8 a100-sxm-80 nvswitch     8     42.4 s  35.1 s to 54.7 s    24.7 k  60.5 %  28.6 GiB
+    1  gpu:8 a100-sxm-80 nvswitch     8     42.4 s  35.0 s to 54.6 s    24.7 k  60.5 %  28.6 GiB
         51.4 GiB   197 ms  dp 8 fsdp mb 2 full prefetch 1
-    2  gpu:8 a100-sxm-80 none         8     53.5 s  44.2 s to 69.0 s    19.6 k  48.0 %  28.6 GiB
+    2  gpu:8 a100-sxm-80 none         8     53.4 s  44.2 s to 68.9 s    19.6 k  48.0 %  28.6 GiB
         51.4 GiB   3.24 s  dp 8 fsdp mb 2 full prefetch 1
     For 1.00 T tokens (--target "15e12 tokens" counts others):
     #  system                      hosts      power      time    energy   rented       owned
         rented for 1 B  owned for 1 B
     ----------------------------------------------------------------------------------------
-    1  gpu:8 a100-sxm-80 nvswitch      1  3.20 kW +  468 days  56.8 MWh  $ 308 k  $ 28.2 k +
-                 $ 308       $ 28.2 +
-    2  gpu:8 a100-sxm-80 none          1  3.20 kW +  591 days  71.7 MWh  $ 389 k  $ 35.5 k +
+    1  gpu:8 a100-sxm-80 nvswitch      1  3.20 kW +  468 days  56.8 MWh  $ 308 k  $ 28.1 k +
+                 $ 308       $ 28.1 +
+    2  gpu:8 a100-sxm-80 none          1  3.20 kW +  590 days  71.6 MWh  $ 389 k  $ 35.5 k +
                  $ 389       $ 35.5 +
     + of the GPUs alone, without their hosts
     Ranked by what owning costs.
@@ -61,21 +61,21 @@ NVLink against PCIe of the same GPU, with the plan as given.
 A size of its own for each; the config's prices go before the catalogue's; the tokens are counted.
 
     $ COLUMNS=300 stepsim compare $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --systems dgx-h100@8 --systems 'node:4 gpu:8 l40s nic:1x100Gb' --fixed-plan --target '300B tokens' --set cost.gpu_hour_usd=2 --set cost.system_price_usd=100000 --set cost.pue=1.2 --set cost.power_usd_per_kwh=0 | grep -vE '^warning|^  .*(GPU|NVIDIA)|Intervals|That part|The size'
-    dgx-h100 is ahead of node:4 gpu:8 l40s nic:1x100Gb: 3.71 times the tokens per dollar of rent, at 0.93 times the speed. The 90 % intervals of their costs are apart.
+    dgx-h100 is ahead of node:4 gpu:8 l40s nic:1x100Gb: 3.70 times the tokens per dollar of rent, at 0.93 times the speed. The 90 % intervals of their costs are apart.
     Systems of the sizes asked for; the plan as given
     #  system                         GPUs  step time     90 % interval  tokens/s     MFU    memory      free  exposed  plan
     ---------------------------------------------------------------------------------------------------------------------------------------------------
-    1  dgx-h100                          8     18.7 s  16.5 s to 22.0 s    56.1 k  43.3 %  28.6 GiB  51.0 GiB   130 ms  dp 8 fsdp mb 2 full prefetch 1
-    2  node:4 gpu:8 l40s nic:1x100Gb    32     17.3 s  14.2 s to 22.5 s    60.6 k  31.9 %  17.4 GiB  27.6 GiB   1.28 s  dp 32 fsdp mb 2 full prefetch 1
+    1  dgx-h100                          8     18.6 s  16.5 s to 21.9 s    56.2 k  43.4 %  28.6 GiB  51.0 GiB   130 ms  dp 8 fsdp mb 2 full prefetch 1
+    2  node:4 gpu:8 l40s nic:1x100Gb    32     17.3 s  14.2 s to 22.5 s    60.7 k  32.0 %  17.4 GiB  27.6 GiB   1.28 s  dp 32 fsdp mb 2 full prefetch 1
     For 300 B tokens:
     #  system                         hosts      power       time    energy    rented       owned  rented for 1 B  owned for 1 B
     ----------------------------------------------------------------------------------------------------------------------------
-    1  dgx-h100                           1    10.2 kW  61.8 days  18.2 MWh  $ 23.7 k    $ 3.39 k          $ 79.2         $ 11.3
-    2  node:4 gpu:8 l40s nic:1x100Gb      4  11.2 kW +  57.3 days  18.5 MWh  $ 88.0 k  $ 12.6 k +           $ 293       $ 41.8 +
+    1  dgx-h100                           1    10.2 kW  61.8 days  18.1 MWh  $ 23.7 k    $ 3.38 k          $ 79.0         $ 11.3
+    2  node:4 gpu:8 l40s nic:1x100Gb      4  11.2 kW +  57.2 days  18.4 MWh  $ 87.8 k  $ 12.5 k +           $ 293       $ 41.7 +
     + of the GPUs alone, without their hosts
     Ranked by what renting costs (of node:4 gpu:8 l40s nic:1x100Gb the GPUs alone are counted).
       fastest:               node:4 gpu:8 l40s nic:1x100Gb, 1.08 times ahead of dgx-h100: their 90 % intervals overlap
-      cheapest when rented:  dgx-h100, 3.71 times ahead of node:4 gpu:8 l40s nic:1x100Gb: their 90 % intervals are apart
+      cheapest when rented:  dgx-h100, 3.70 times ahead of node:4 gpu:8 l40s nic:1x100Gb: their 90 % intervals are apart
     Rows share a part of their error: model, software, and the GPU if it is the same.
     Words of a plan: dp: data-parallel ranks; mb: sequences of a micro-batch; full: layers are recomputed, all or so many; prefetch: units gathered ahead
     node:4 gpu:8 l40s nic:1x100Gb: warning: the catalogue holds unverified numbers for hosts of 8 x NVIDIA L40S
@@ -92,13 +92,13 @@ Equal budgets: what is not for sale is rented for as long as the others are writ
     $ COLUMNS=999 stepsim compare $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --systems dgx-h100,aws-p5,dgx-a100 --fixed-plan --budget 2.5e6 | grep -E '^(Equal|#|[1-9-] |Ranked|[a-z0-9-]+: )'
     Equal budget: $ 2.50 M of hosts; the plan as given
     #  system    GPUs  step time     90 % interval  tokens/s     MFU    memory      free  exposed  plan
-    1  dgx-h100    32     4.75 s  4.22 s to 5.58 s     221 k  42.5 %  17.4 GiB  62.3 GiB  40.8 ms  dp 32 fsdp mb 2 full prefetch 1
-    2  dgx-a100    64     5.46 s  4.52 s to 7.04 s     192 k  58.7 %  15.0 GiB  65.0 GiB  36.7 ms  dp 64 fsdp mb 2 full prefetch 1
-    3  aws-p5       8     18.7 s  16.5 s to 22.0 s    56.1 k  43.3 %  28.6 GiB  51.0 GiB   130 ms  dp 8 fsdp mb 2 full prefetch 1
+    1  dgx-h100    32     4.75 s  4.21 s to 5.57 s     221 k  42.6 %  17.4 GiB  62.3 GiB  40.8 ms  dp 32 fsdp mb 2 full prefetch 1
+    2  dgx-a100    64     5.45 s  4.51 s to 7.03 s     192 k  58.8 %  15.0 GiB  65.0 GiB  36.7 ms  dp 64 fsdp mb 2 full prefetch 1
+    3  aws-p5       8     18.6 s  16.5 s to 21.9 s    56.2 k  43.4 %  28.6 GiB  51.0 GiB   130 ms  dp 8 fsdp mb 2 full prefetch 1
     #  system    hosts      power       time    energy   rented       owned  rented for 1 B  owned for 1 B
-    1  dgx-h100      4    40.8 kW  52.5 days  81.2 MWh  $ 277 k  $ 52.5 k *           $ 277       $ 52.5 *
-    2  dgx-a100      8    52.0 kW  60.3 days   119 MWh  $ 318 k  $ 33.9 k +           $ 318       $ 33.9 +
-    3  aws-p5        1  5.60 kW +   206 days  43.8 MWh  $ 272 k           -           $ 272              -
+    1  dgx-h100      4    40.8 kW  52.4 days  81.1 MWh  $ 277 k  $ 52.4 k *           $ 277       $ 52.4 *
+    2  dgx-a100      8    52.0 kW  60.2 days   119 MWh  $ 317 k  $ 33.8 k +           $ 317       $ 33.8 +
+    3  aws-p5        1  5.60 kW +   206 days  43.7 MWh  $ 272 k           -           $ 272              -
     Ranked by time (not for the same things: the budget buys the GPUs of dgx-a100 without their hosts).
     dgx-h100: 4 hosts: $ 400 k a host; $ 900 k left, which would pay for 6, but so many cannot share this batch
     dgx-a100: 8 hosts: $ 92.0 k a host (its GPUs alone); $ 1.76 M left, which would pay for 27, but $ROOT/configs/llama3-8b-fsdp-64xh100.yaml:7:17: train.global_batch: 128 does not split into micro-batches of 2 on 128 replicas (nearest that do: 256)
@@ -111,12 +111,12 @@ Equal targets: the fewest hosts that reach it.
     > COLUMNS=999 stepsim compare $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --systems dgx-h100,server-4xl40s --fixed-plan --target '1e12 tokens in 1d' | grep -E '^(Equal|[1-9-] |[a-z0-9-]+: )'
     Equal target: 1.00 T tokens in 30.0 days, which needs 386 k tokens/s; the plan as given
     #  system    GPUs  step time     90 % interval  tokens/s     MFU    memory      free  exposed  plan
-    1  dgx-h100    64     19.2 s  17.0 s to 22.5 s     437 k  42.1 %  15.5 GiB  64.2 GiB   170 ms  dp 64 fsdp mb 2 full prefetch 1
-    2  dgx-a100   256     11.2 s  9.23 s to 14.4 s     752 k  57.5 %  14.1 GiB  65.9 GiB  79.7 ms  dp 256 fsdp mb 2 full prefetch 1
+    1  dgx-h100    64     19.2 s  17.0 s to 22.5 s     438 k  42.2 %  15.5 GiB  64.2 GiB   170 ms  dp 64 fsdp mb 2 full prefetch 1
+    2  dgx-a100   256     11.1 s  9.22 s to 14.4 s     752 k  57.5 %  14.1 GiB  65.9 GiB  79.7 ms  dp 256 fsdp mb 2 full prefetch 1
     #  system    hosts    power       time    energy   rented       owned  rented for 1 B  owned for 1 B
-    1  dgx-h100      8  81.6 kW  26.5 days  82.0 MWh  $ 280 k  $ 53.0 k *           $ 280       $ 53.0 *
-    2  dgx-a100     32   208 kW  15.4 days   121 MWh  $ 325 k  $ 34.6 k +           $ 325       $ 34.6 +
-    dgx-h100: 8 hosts of 8 GPUs: the target in 26.5 days; 4 miss it
+    1  dgx-h100      8  81.6 kW  26.4 days  81.8 MWh  $ 279 k  $ 52.9 k *           $ 279       $ 52.9 *
+    2  dgx-a100     32   208 kW  15.4 days   121 MWh  $ 324 k  $ 34.6 k +           $ 324       $ 34.6 +
+    dgx-h100: 8 hosts of 8 GPUs: the target in 26.4 days; 4 miss it
     dgx-a100: 32 hosts of 8 GPUs: the target in 15.4 days; 16 miss it
     warning: nothing was measured on this machine: the rates of hardware and software come from published runs
     Equal target: 1.00 T tokens in 24.0 h, which needs 11.6 M tokens/s; the plan as given
@@ -124,8 +124,8 @@ Equal targets: the fewest hosts that reach it.
     -  server-4xl40s    64          -              -         -    -       -     -        -  none
     -  dgx-h100           8    81.6 kW     -       -       -      -               -              -
     -  server-4xl40s     16  32.0 kW *     -       -       -      -               -              -
-    dgx-h100: the target is not reached: 64 GPUs take 26.5 days, at 437 k tokens/s of the 11.6 M that are needed; 128 are refused: $ROOT/configs/llama3-8b-fsdp-64xh100.yaml:7:17: train.global_batch: 128 does not split into micro-batches of 2 on 128 replicas (nearest that do: 256)
-    server-4xl40s: the target is not reached: 64 GPUs take 97.5 days, at 119 k tokens/s of the 11.6 M that are needed; 128 are refused: $ROOT/configs/llama3-8b-fsdp-64xh100.yaml:7:17: train.global_batch: 128 does not split into micro-batches of 2 on 128 replicas (nearest that do: 256)
+    dgx-h100: the target is not reached: 64 GPUs take 26.4 days, at 438 k tokens/s of the 11.6 M that are needed; 128 are refused: $ROOT/configs/llama3-8b-fsdp-64xh100.yaml:7:17: train.global_batch: 128 does not split into micro-batches of 2 on 128 replicas (nearest that do: 256)
+    server-4xl40s: the target is not reached: 64 GPUs take 97.2 days, at 119 k tokens/s of the 11.6 M that are needed; 128 are refused: $ROOT/configs/llama3-8b-fsdp-64xh100.yaml:7:17: train.global_batch: 128 does not split into micro-batches of 2 on 128 replicas (nearest that do: 256)
 
 Where few counts share the batch: a batch nearby that needs fewer hosts, and what the stated one costs.
 
@@ -138,13 +138,13 @@ Where few counts share the batch: a batch nearby that needs fewer hosts, and wha
     > for n in r["near_batches"]:
     >     print(n["global_batch"], n["hosts"], n["cost"]["time_s"] <= j["within_s"], n["cost"]["rented_usd"] < r["cost"]["rented_usd"])'
     Equal target: 1.00 T tokens in 34.0 days, which needs 340 k tokens/s; the plan as given
-    1  dgx-h100    64     19.2 s  17.0 s to 22.5 s     437 k  42.1 %  15.5 GiB  64.2 GiB   170 ms  dp 64 fsdp mb 2 full prefetch 1
-    1  dgx-h100      8  81.6 kW  26.5 days  82.0 MWh  $ 280 k  $ 53.0 k *           $ 280       $ 53.0 *
+    1  dgx-h100    64     19.2 s  17.0 s to 22.5 s     438 k  42.2 %  15.5 GiB  64.2 GiB   170 ms  dp 64 fsdp mb 2 full prefetch 1
+    1  dgx-h100      8  81.6 kW  26.4 days  81.8 MWh  $ 279 k  $ 52.9 k *           $ 279       $ 52.9 *
     Batches near the stated one (first line of a system) reach the target on fewer hosts, with the same plan:
     system    batch  hosts  GPUs  tokens/s       time   rented       owned  plan
-    dgx-h100   1024      8    64     437 k  26.5 days  $ 280 k  $ 53.0 k *  dp 64 fsdp mb 2 full prefetch 1
-    dgx-h100   1008      7    56     383 k  30.2 days  $ 279 k  $ 52.9 k *  dp 56 fsdp mb 2 full prefetch 1
-    dgx-h100   1120      7    56     383 k  30.2 days  $ 279 k  $ 52.9 k *  dp 56 fsdp mb 2 full prefetch 1
+    dgx-h100   1024      8    64     438 k  26.4 days  $ 279 k  $ 52.9 k *  dp 64 fsdp mb 2 full prefetch 1
+    dgx-h100   1008      7    56     384 k  30.2 days  $ 279 k  $ 52.8 k *  dp 56 fsdp mb 2 full prefetch 1
+    dgx-h100   1120      7    56     384 k  30.2 days  $ 279 k  $ 52.8 k *  dp 56 fsdp mb 2 full prefetch 1
     True 64
     1008 7.0 True True
     1120 7.0 True True
@@ -153,7 +153,7 @@ A host without a NIC is alone, and that is the reason.
 
     $ COLUMNS=999 stepsim compare $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --systems 'gpu:8 h100-sxm' --fixed-plan --target '1e12 tokens in 30d' | grep -E '^gpu:8 h100-sxm: '
     > COLUMNS=999 stepsim compare $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --systems 'gpu:8 h100-sxm' --fixed-plan --budget 1e6 | grep -E '^gpu:8 h100-sxm: '
-    gpu:8 h100-sxm: the target is not reached: 8 GPUs take 206 days, at 56.1 k tokens/s of the 386 k that are needed; a host has no NIC to join it to others
+    gpu:8 h100-sxm: the target is not reached: 8 GPUs take 206 days, at 56.2 k tokens/s of the 386 k that are needed; a host has no NIC to join it to others
     gpu:8 h100-sxm: 1 host: $ 240 k a host (its GPUs alone); $ 760 k left, which would pay for 4, but a host has no NIC to join it to others
 
 Failures and checkpoints lengthen the days by 1/goodput, and all that is paid by the day.
@@ -179,10 +179,10 @@ Where nothing fits: what is missing, and the last places.
 A price that nobody knows: ranked by time.
 
     $ COLUMNS=999 stepsim compare $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --systems 'dgx-h100,gpu:8 h20' --gpus 8 --fixed-plan | grep -E '^(Ranked|[1-9-] |  (fastest|cheapest)|    .*not known)'
-    1  dgx-h100      8     18.7 s  16.5 s to 22.0 s    56.1 k  43.3 %  28.6 GiB  51.0 GiB   130 ms  dp 8 fsdp mb 2 full prefetch 1
-    2  gpu:8 h20     8     66.8 s  55.4 s to 85.8 s    15.7 k  81.0 %  28.6 GiB  67.0 GiB   131 ms  dp 8 fsdp mb 2 full prefetch 1
-    1  dgx-h100       1    10.2 kW  206 days  79.7 MWh  $ 272 k  $ 51.6 k *           $ 272       $ 51.6 *
-    2  gpu:8 h20      1  3.20 kW +  737 days  89.5 MWh        -           -               -              -
+    1  dgx-h100      8     18.6 s  16.5 s to 21.9 s    56.2 k  43.4 %  28.6 GiB  51.0 GiB   130 ms  dp 8 fsdp mb 2 full prefetch 1
+    2  gpu:8 h20     8     66.8 s  55.4 s to 85.8 s    15.7 k  80.9 %  28.6 GiB  67.0 GiB   131 ms  dp 8 fsdp mb 2 full prefetch 1
+    1  dgx-h100       1    10.2 kW  206 days  79.6 MWh  $ 272 k  $ 51.5 k *           $ 272       $ 51.5 *
+    2  gpu:8 h20      1  3.20 kW +  738 days  89.5 MWh        -           -               -              -
     Ranked by time (what owning gpu:8 h20 costs is not known; what renting gpu:8 h20 costs is not known).
       fastest:               dgx-h100, 3.58 times ahead of gpu:8 h20: their 90 % intervals are apart
       cheapest when rented:  what renting gpu:8 h20 costs is not known
@@ -196,10 +196,10 @@ One GPU, and a hundred thousand.
     $ COLUMNS=999 stepsim compare $ROOT/configs/gpt2-124m-gpu.yaml --systems dgx-h100,server-8xl40s --gpus 1 --fixed-plan --set train.cuda_graph=false | grep -E '^(Equal|[1-9-] |[a-z0-9-]+: [0-9])'
     > COLUMNS=999 stepsim compare $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --systems dgx-h100,server-8xl40s,gb200-nvl72 --gpus 100000 --fixed-plan --set train.micro_batch=1 --set train.global_batch=100000 | grep -E '^(Equal|[1-9-] |[a-z0-9-]+: )'
     Equal number of GPUs: 1; the plan as given
-    1  server-8xl40s     1     540 ms  419 ms to 759 ms     121 k  28.8 %  5.89 GiB  39.1 GiB      0 s  dp 1 mb 8
-    2  dgx-h100          1     172 ms  144 ms to 219 ms     380 k  33.1 %  5.89 GiB  73.8 GiB      0 s  dp 1 mb 8
-    1  server-8xl40s  0.125  500 W *  95.4 days  1.81 MWh  $ 4.26 k  $ 701 *          $ 4.26      $ 0.701 *
-    2  dgx-h100       0.125  1.27 kW  30.4 days  1.47 MWh  $ 5.02 k  $ 952 *          $ 5.02      $ 0.952 *
+    1  server-8xl40s     1     505 ms  396 ms to 700 ms     130 k  30.8 %  5.89 GiB  39.1 GiB      0 s  dp 1 mb 8
+    2  dgx-h100          1     167 ms  140 ms to 210 ms     393 k  34.2 %  5.89 GiB  73.8 GiB      0 s  dp 1 mb 8
+    1  server-8xl40s  0.125  500 W *  89.3 days  1.69 MWh  $ 3.99 k  $ 656 *          $ 3.99      $ 0.656 *
+    2  dgx-h100       0.125  1.27 kW  29.4 days  1.42 MWh  $ 4.86 k  $ 921 *          $ 4.86      $ 0.921 *
     server-8xl40s: 1 of a host's 8 GPUs work; that share of its power and price is counted
     dgx-h100: 1 of a host's 8 GPUs work; that share of its power and price is counted
     Equal number of GPUs: 100000; the plan as given

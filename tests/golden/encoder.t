@@ -30,7 +30,7 @@ A small T5: an encoder of 24 tokens before a decoder of 16. Scores get a bias by
       norm (24)                    36.3 us        3.2 %  latency
       elementwise (13)             19.8 us        1.7 %  latency
       embedding (8)                12.2 us        1.1 %  latency
-      loss (1)                     1.52 us        0.1 %  latency
+      loss (1)                     1.51 us        0.1 %  latency
       memory (2)                   3.02 us        0.3 %  latency
       optimizer (1)                3.63 us        0.3 %  latency
       all_reduce (1)               33.2 us        2.9 %  latency

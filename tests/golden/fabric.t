@@ -27,7 +27,7 @@ Links as nccl-tests measured them. A log made of predicted times, with twice the
           "median_error": 5.49323551093424e-7
     on: NVIDIA DGX H100, 16 x NVIDIA H100 SXM5 80GB (catalogue configs/systems/dgx-h100.yaml; links as
         "network": "efa",
-          "network": 0.0166994085141344
+          "network": 0.0169727578853017
 
 Refused: no such network, a file that is none, and this machine.
 

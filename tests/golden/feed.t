@@ -32,13 +32,13 @@ Launches, and the graph that does without them:
     > part $ROOT/configs/launch-bound.yaml
     > part $ROOT/configs/launch-bound.yaml --set train.cuda_graph=true
     step time                      17.8 ms
-      compute                      5.91 ms       33.1 %
+      compute                      5.89 ms       33.0 %
       exposed communication         331 us        1.9 %
       optimizer                     688 us        3.9 %
-      idle                         10.9 ms       61.2 %
+      idle                         10.9 ms       61.3 %
     Bottleneck: kernel launches on the host leave the device idle: 61 % of the step
-    step time                      6.82 ms
-      compute                      5.97 ms       87.5 %
+    step time                      6.80 ms
+      compute                      5.95 ms       87.5 %
       exposed communication         164 us        2.4 %
       optimizer                     688 us       10.1 %
     Bottleneck: compute: gemm 37 % of the step
@@ -47,22 +47,22 @@ Synchronisation, in every step, in every tenth, in none:
 
     $ part() { stepsim predict "$@" -q | grep -E '^(step time|  (host|idle)  |Bottleneck)'; }
     > for n in 1 10 0; do part $ROOT/configs/sync.yaml --set train.sync_every=$n; done
-    step time                     5.18 ms
+    step time                     5.01 ms
       host                        7.00 us        0.1 %
       idle                        19.2 us        0.4 %
-    Bottleneck: compute: gemm 40 % of the step
-    step time                     5.16 ms
+    Bottleneck: compute: gemm 41 % of the step
+    step time                     4.98 ms
       host                        2.65 us        0.1 %
-    Bottleneck: compute: gemm 40 % of the step
-    step time                     5.15 ms
-    Bottleneck: compute: gemm 40 % of the step
+    Bottleneck: compute: gemm 41 % of the step
+    step time                     4.98 ms
+    Bottleneck: compute: gemm 41 % of the step
 
 Copies from memory that is not pinned hold the host thread:
 
     $ stepsim predict $ROOT/configs/sync.yaml -q --set data.bytes=100MB --set train.sync_every=0 | grep -E '^  (copy|idle) '
     > stepsim predict $ROOT/configs/sync.yaml -q --set data.bytes=100MB --set train.sync_every=0 --set data.pin_memory=false | grep -E '^  (copy|idle) '
-      copy                        1.51 ms       22.6 %
-      copy (1)                    1.59 ms       23.8 %  link
-      copy                        3.17 ms       38.1 %
+      copy                        1.51 ms       23.2 %
+      copy (1)                    1.59 ms       24.5 %  link
+      copy                        3.17 ms       38.9 %
       idle                        7.00 us        0.1 %
-      copy (1)                    3.17 ms       38.1 %  link
+      copy (1)                    3.17 ms       38.9 %  link

@@ -2,10 +2,10 @@ A profile measured on GPUs (made up here) prices the same GPUs elsewhere; what i
 
     $ COLUMNS=999 stepsim predict $ROOT/tests/golden/profiles/plan.yaml -q 2>&1 | grep -E '^on:|gemm|MFU|no entry for (gemm|add|attention):|all_reduce'
     on: NVIDIA DGX H100, 8 x NVIDIA H100 SXM5 80GB (catalogue configs/systems/dgx-h100.yaml + profile of 2026-11-21T00:00:00Z)
-    MFU                            29.0 %
-      gemm (147)                  10.2 ms       41.4 %  compute
-      all_reduce (13)             6.24 ms       25.4 %  link
-    Bottleneck: compute: gemm 41 % of the step
+    MFU                            29.9 %
+      gemm (147)                  10.2 ms       42.8 %  compute
+      all_reduce (13)             6.24 ms       26.2 %  link
+    Bottleneck: compute: gemm 43 % of the step
     warning: the profile has no entry for add: priced from peak rates
 
 By its bare name, of the catalogue's folder:

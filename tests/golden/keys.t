@@ -13,13 +13,13 @@ Tensor-parallel collectives beside the tiles of products: Megatron's habit (user
       moving bytes                 562 ms       49.7 %
       overlap                      72.0 %
       exposed communication       36.2 ms        3.6 %
-      moving bytes                 611 ms       61.0 %
+      moving bytes                 611 ms       61.1 %
       overlap                      94.1 %
       exposed communication        428 ms       32.3 %
       moving bytes                 617 ms       46.6 %
       overlap                      30.6 %
-      exposed communication        378 ms       26.5 %
-      moving bytes                 617 ms       43.3 %
+      exposed communication        378 ms       26.6 %
+      moving bytes                 617 ms       43.4 %
       overlap                      38.8 %
       exposed communication        157 ms       13.9 %
       moving bytes                 562 ms       49.7 %
@@ -31,14 +31,14 @@ Slow ranks: the step is the slowest one's. Failures: how much of the time is ste
     > COLUMNS=999 stepsim predict $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --set cluster.jitter=0.02 --set cluster.mtbf_hours=50 --set cluster.checkpoint_s=90s | grep -E 'step time|goodput|slowest'
     > COLUMNS=999 stepsim predict $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --set cluster.mtbf_hours=50 --set cluster.checkpoint_s=90s --json - | grep -E 'goodput|checkpoint'
     step time                      2.40 s
-    MFU                            42.1 %
-    step time                      2.98 s
+    MFU                            42.2 %
+    step time                      2.97 s
     MFU                            34.0 %
-    warning: the slowest rank computes 1.25 times as long as the mean (cluster.slow_ranks, jitter): 591 ms of this step, for which the others wait
-    step time                      2.98 s
+    warning: the slowest rank computes 1.25 times as long as the mean (cluster.slow_ranks, jitter): 590 ms of this step, for which the others wait
+    step time                      2.97 s
     MFU                            34.0 %
-    warning: the slowest rank computes 1.25 times as long as the mean (cluster.slow_ranks, jitter): 591 ms of this step, for which the others wait
-    step time                      2.51 s
+    warning: the slowest rank computes 1.25 times as long as the mean (cluster.slow_ranks, jitter): 590 ms of this step, for which the others wait
+    step time                      2.50 s
     goodput                        96.8 %               a checkpoint every 93.9 min
     warning: the slowest rank computes 1.05 times as long as the mean (cluster.slow_ranks, jitter): 111 ms of this step, for which the others wait
           "checkpoint_s": 90.0
@@ -84,11 +84,11 @@ A sliding window: attention's work falls with it. Moments in 8 bits: memory and 
     $ for window in 0 4096 1024; do stepsim predict $ROOT/configs/llama3-8b-fsdp-64xh100.yaml -q --set model.sliding_window=$window | grep -E 'attention|MFU'; done
     > for bits in 32 8; do stepsim predict $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --set train.optimizer_bits=$bits | grep -E '  optimizer'; done
     > stepsim $ROOT/configs/ddp-tiny.yaml --set model.sliding_window=8 --set train.attention=naive 2>&1 | tail -n 1
-    MFU                            42.1 %
-      attention (96)               552 ms       23.0 %  compute
-    MFU                            39.7 %
-      attention (96)               429 ms       18.8 %  compute
-    MFU                            40.9 %
+    MFU                            42.2 %
+      attention (96)               552 ms       23.1 %  compute
+    MFU                            39.8 %
+      attention (96)               429 ms       18.9 %  compute
+    MFU                            41.0 %
       attention (96)               168 ms        8.3 %  compute
       optimizer                   1.24 ms        0.1 %
       optimizer (33)              1.24 ms        0.1 %  memory
@@ -104,9 +104,9 @@ An all-reduce of two levels is priced from its parts, and -v names it; inside on
     > COLUMNS=999 stepsim predict $ROOT/configs/ddp-gpt2-774m-32xl40s.yaml -v --set collectives.algorithm=hierarchical --set cluster.system='gpu:8 mi300x nic:8x400Gb/s' 2>&1 | grep -E '^(all_reduce, dp .* 250 MiB|step time)'
     > stepsim $ROOT/configs/ddp-tiny.yaml --set collectives.algorithm=hierarchical 2>&1 | tail -n 1
     all_reduce, dp     32   250 MiB  hierarchical                   2  38.4 ms  link      socket between CPU0 and CPU1, 16.0 GB/s
-    step time                       686 ms
+    step time                       682 ms
     all_reduce, dp      8   250 MiB  ring       Simple           2  28.9 ms  link      socket between CPU0 and CPU1, 16.0 GB/s
-    step time                      1.58 s
+    step time                      1.56 s
     all_reduce, dp     32   250 MiB  hierarchical                      2.40 ms  link      xGMI among 8 GPUs, 7 rings of 48.0 GB/s
     step time                      152 ms
     stepsim: collectives.algorithm: NCCL lacks hierarchical, which is predicted, not executed

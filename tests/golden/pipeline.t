@@ -48,7 +48,7 @@ Four stages of a tiny model: the step, and a row for each stage.
     stage  layers  compute  exposed comm.  bubble  optimizer  other, idle    memory
     -------------------------------------------------------------------------------
     0           1   216 us        48.3 us  221 us    3.56 us          0 s  1.00 GiB
-    1           1   186 us        77.3 us  181 us    1.96 us      43.4 us  1.00 GiB
+    1           1   186 us        77.2 us  181 us    1.96 us      43.4 us  1.00 GiB
     2           1   186 us        77.1 us  146 us    1.96 us      78.1 us  1.00 GiB
     3           1   231 us        36.4 us  119 us    3.54 us      99.4 us  1.00 GiB
     Changes that shorten the step, each alone; symptom: pipeline bubble (8 changes tried)

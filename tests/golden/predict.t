@@ -1,7 +1,7 @@
 A system of the catalogue, of any size: no MPI, no GPU, no profile. The table:
 
     $ stepsim predict $ROOT/configs/llama3-8b-fsdp-64xh100.yaml
-    A step takes 2.40 s (90 % interval: 2.13 s to 2.82 s); 90 % of communication hides behind compute,
+    A step takes 2.40 s (90 % interval: 2.12 s to 2.81 s); 90 % of communication hides behind compute,
       the rest takes 0.9 % of the step; it fits, 64.6 GiB are free.
     llama3-8b (8.03 B parameters), fsdp on 64 ranks (dp 64), bf16
     a step: 128 sequences of 8192 tokens, 1 micro-batch of 2 a replica
@@ -9,13 +9,13 @@ A system of the catalogue, of any size: no MPI, no GPU, no profile. The table:
                                 predicted  of the step  bound by
     --------------------------------------------------------------------
     step time                      2.40 s
-    tokens/s                        437 k
-    model FLOP/s a device     417 TFLOP/s
-    MFU                            42.1 %
-    HFU                            52.3 %
+    tokens/s                        438 k
+    model FLOP/s a device     418 TFLOP/s
+    MFU                            42.2 %
+    HFU                            52.4 %
     --------------------------------------------------------------------
     where the step goes
-      compute                      2.38 s       99.1 %
+      compute                      2.37 s       99.1 %
       exposed communication       21.3 ms        0.9 %
       optimizer                   1.24 ms        0.1 %
     --------------------------------------------------------------------
@@ -25,12 +25,12 @@ A system of the catalogue, of any size: no MPI, no GPU, no profile. The table:
       overlap                      90.1 %
     --------------------------------------------------------------------
     ops, summed (count)
-      gemm (483)                   1.58 s       65.7 %  compute
-      attention (96)               552 ms       23.0 %  compute
+      gemm (483)                   1.58 s       65.8 %  compute
+      attention (96)               552 ms       23.1 %  compute
       norm (194)                  65.5 ms        2.7 %  memory
       elementwise (224)            152 ms        6.3 %  memory
       embedding (2)               2.56 ms        0.1 %  memory
-      loss (1)                    9.96 ms        0.4 %  memory
+      loss (1)                    6.32 ms        0.3 %  compute
       memory (100)                17.6 ms        0.7 %  memory
       optimizer (33)              1.24 ms        0.1 %  memory
       all_gather (65)              109 ms        4.5 %  link
@@ -57,7 +57,7 @@ A system of the catalogue, of any size: no MPI, no GPU, no profile. The table:
       16-bit weights, fp32 master copy  38.7 ms        1.6 %  1 format
         --set train.param_dtype=bf16 --set train.master_weights=true --set train.grad_dtype=bf16
         --set train.reduce_dtype=bf16
-    90 % interval of the prediction: 2.13 s to 2.82 s
+    90 % interval of the prediction: 2.12 s to 2.81 s
       its width comes from software 15 %, traffic 6 % (root of the sum of squares)
     Bottleneck: compute: gemm 66 % of the step
     warning: nothing was measured on this machine: the rates of hardware and software come from
@@ -108,7 +108,7 @@ A step of very many micro-batches: a few are simulated, the rest is counted. Whe
     > stepsim predict $long --set parallel.pipeline=4 --set parallel.schedule=gpipe
     > stepsim predict $long --set parallel.pipeline=4 --dump-program
     a step: 16384 sequences of 1024 tokens, 16384 micro-batches of 1 a replica
-    step time                      22.9 s
+    step time                      21.5 s
     warning: a step of 16384 micro-batches is long: 12 of them were simulated, and the rest counted; the timeline ends with those
     stepsim: --set train.global_batch=16384: gpipe keeps 16384 micro-batches of 12 layers in flight, too many to be simulated (parallel.schedule 1f1b does not)
     stepsim: --set train.global_batch=16384: 16384 micro-batches of 12 layers: a step so long is predicted, but neither executed nor dumped
@@ -123,11 +123,11 @@ A search and a comparison count it, too, and see the same step; advice tries cha
     > COLUMNS=999 stepsim compare $long --systems dgx-h100 --gpus 1 --fixed-plan 2>/dev/null | grep -m 1 '^1'
     > stepsim plan $ROOT/configs/gpt2-124m-gpu.yaml --set cluster.system=dgx-h100 --gpus 2 --set train.micro_batch=1 --set train.global_batch=16384 --set parallel.pipeline=2 --set parallel.schedule=gpipe
     > COLUMNS=999 stepsim predict $ROOT/configs/pp-llama3-70b-64xh100.yaml -q --set model.preset=llama3-405b --set cluster.nodes=126 --set parallel.pipeline=126 --set train.global_batch=360 | grep '^step time'
-    step time                     61.9 s
-      larger micro-batches              20.0 s       32.3 %  3 fuse        --set train.micro_batch=32
-    step time                   41.9 s
-    config  dp 1 mb 1     61.9 s  39.5 s to 113 s     271 k  23.5 %  3.34 GiB  76.3 GiB      0 s  compute: gemm 50 % of the step
-    1  dgx-h100     1     61.9 s  39.5 s to 113 s     271 k  23.5 %  3.34 GiB  76.3 GiB      0 s  dp 1 mb 1
+    step time                     60.5 s
+      larger micro-batches              20.0 s       33.1 %  3 fuse        --set train.micro_batch=32
+    step time                   40.5 s
+    config  dp 1 mb 1     60.5 s  38.1 s to 112 s     277 k  24.1 %  3.34 GiB  76.3 GiB      0 s  compute: gemm 51 % of the step
+    1  dgx-h100     1     60.5 s  38.1 s to 112 s     277 k  24.1 %  3.34 GiB  76.3 GiB      0 s  dp 1 mb 1
     stepsim: no plan is legal on 2 ranks: --set train.global_batch=16384: gpipe keeps 16384 micro-batches of 12 layers in flight, too many to be simulated (parallel.schedule 1f1b does not)
     step time                      27.5 s
 
@@ -145,11 +145,11 @@ A target: time, energy, CO2 and money of a whole training, counted as compare co
     For 1.00 T tokens on 64 GPUs:
                amount  from
     ---------------------------------------------------------------------------------
-    time    26.5 days  23.5 days to 31.1 days (90 % interval), 954 k steps
-    energy   82.0 MWh  10.2 kW a host, PUE 1.58
-    CO2        36.5 t  0.445 kg/kWh
-    rented    $ 280 k  $ 6.88 a GPU and hour
-    owned    $ 53.0 k  $ 400 k a host (unverified), 5 years; energy at $ 0.0806 a kWh
+    time    26.4 days  23.5 days to 31.0 days (90 % interval), 954 k steps
+    energy   81.8 MWh  10.2 kW a host, PUE 1.58
+    CO2        36.4 t  0.445 kg/kWh
+    rented    $ 279 k  $ 6.88 a GPU and hour
+    owned    $ 52.9 k  $ 400 k a host (unverified), 5 years; energy at $ 0.0806 a kWh
     Counted with
         life   5 years: Amazon's annual report for 2024 (10-K, 2025-02): servers written off o
         energy $ 0.0806 a kWh: US Energy Information Administration, industrial customers, mea
@@ -160,10 +160,10 @@ A target: time, energy, CO2 and money of a whole training, counted as compare co
         rent   $ 6.88 an hour a GPU: AWS p5.48xlarge / 8 GPUs, AWS official price feed 2026-09
         price  $ 400 k a host: street prices of 300,000 to 460,000 USD, undated, from memory *
     For 1.05 T tokens on 64 GPUs:
-    CO2        8.59 t  0.1 kg/kWh
-    rented   $ 85.3 k  $ 2.00 a GPU and hour
+    CO2        8.58 t  0.1 kg/kWh
+    rented   $ 85.2 k  $ 2.00 a GPU and hour
         CO2    0.1 kg/kWh: cost.co2_kg_per_kwh, $ROOT/configs/llama3-8b-fsdp-64xh100.yaml
-    1048576000000.0 1000000.0 0.1 127.99999999999997
+    1048576000000.0 1000000.0 0.1 127.99999999999994
     1
     8
     cost,co2_kg,
@@ -210,10 +210,10 @@ Failures by GPU: the job's rate follows from the number of GPUs, and a target sa
     > stepsim predict $fsdp --set cluster.mtbf_gpu_hours=50677 --json - | python3 cost.py
     > stepsim predict $fsdp --set cluster.mtbf_gpu_hours=50677 --set cluster.nodes=2048 --set train.global_batch=32768 --json - | python3 cost.py
     goodput                        99.4 %               a checkpoint every 5.13 h
-    time           26.7 days  23.6 days to 31.3 days (90 % interval), 954 k steps, goodput 99.4 %
-    interruptions      0.808  one every 33.0 days, a checkpoint every 5.13 h
+    time           26.6 days  23.6 days to 31.2 days (90 % interval), 954 k steps, goodput 99.4 %
+    interruptions      0.807  one every 33.0 days, a checkpoint every 5.13 h
     0.99770520525392 52272.1286127802 0.0 50677.0 6334.625
-    0.996754164462149 36950.2662872291 0.0 50677.0 3167.312
+    0.996754164462149 36950.2662872291 0.0 50677.0 3167.313
     0.993504917530337 18455.1493641027 791.828125 0.0 791.828
     0.993504917530337 18455.1493641027 0.0 50677.0 791.828
     0.894914467009875 1116.29152062927 0.0 50677.0 3.093
@@ -222,15 +222,15 @@ No line is wider than the page, which is 100 characters where there is no termin
 
     $ for c in $ROOT/configs/*.yaml; do stepsim predict $c --set cluster.system=dgx-h100 2>/dev/null; done | awk 'length > 100'
     $ COLUMNS=60 stepsim predict $ROOT/configs/ddp-gpt2-774m-32xl40s.yaml | sed -n '1,3p;/^Changes/,/^  16/p;/^Warning/,$p'
-    A step takes 612 ms (90 % interval: 489 ms to 826 ms); 78 %
+    A step takes 608 ms (90 % interval: 486 ms to 818 ms); 78 %
       of communication hides behind compute, the rest takes
-      15.3 % of the step; it fits, 18.8 GiB are free.
+      15.4 % of the step; it fits, 18.8 GiB are free.
     Changes that shorten the step, each alone; symptom: exposed
       communication (22 changes tried)
                                           saves  of the step
         tuning stage   with
     --------------------------------------------------------
-      16-bit weights, fp32 master copy   142 ms       23.2 %
+      16-bit weights, fp32 master copy   142 ms       23.4 %
     $ stepsim predict $ROOT/configs/ddp-gpt2-774m-32xl40s.yaml -v 2>&1 | grep -v "^stepsim: " | awk "length > 100"
     $ COLUMNS=60 stepsim list gpuz
     stepsim: nothing to list under 'gpuz' (nearest: gpus)
@@ -251,14 +251,14 @@ What does not fit is said first; --require-fit makes it an error. A sweep never 
     > show 0 topo --require-fit
     exit code 3
     DOES NOT FIT: a rank needs 151 GiB, the device has 79.6 GiB (71.8 GiB short; largest: optimizer
-      state 59.8 GiB). With more memory: a step takes 2.50 s (90 % interval: 2.20 s to 2.95 s); 95 % of
+      state 59.8 GiB). With more memory: a step takes 2.49 s (90 % interval: 2.20 s to 2.95 s); 95 % of
       communication hides behind compute, the rest takes 0.5 % of the step.
     stepsim: --require-fit: it does not fit in memory
     exit code 0
-    A step takes 2.40 s (90 % interval: 2.13 s to 2.82 s); 90 % of communication hides behind compute,
+    A step takes 2.40 s (90 % interval: 2.12 s to 2.81 s); 90 % of communication hides behind compute,
       the rest takes 0.9 % of the step; it fits, 64.6 GiB are free.
     exit code 0
-    A step takes 7.04 s (90 % interval: 6.25 s to 8.26 s); 48 % of communication hides behind compute,
+    A step takes 7.03 s (90 % interval: 6.24 s to 8.25 s); 48 % of communication hides behind compute,
       the rest takes 1.9 % of the step; it fits, 7.97 GiB are free.
     llama3-8b (8.03 B parameters), zero2 on 64 ranks (dp 64), bf16
     a step: 384 sequences of 8192 tokens, 1 micro-batch of 6 a replica
@@ -271,7 +271,7 @@ What does not fit is said first; --require-fit makes it an error. A sweep never 
       B: $ROOT/configs/finetune-llama2-13b.yaml
     stepsim: --require-fit: not both fit in memory
     exit code 0
-    Most tokens/s with parallel.strategy = fsdp: 437 k tokens/s, 2.40 s a step on 64 ranks.
+    Most tokens/s with parallel.strategy = fsdp: 438 k tokens/s, 2.40 s a step on 64 ranks.
     exit code 3
     DOES NOT FIT. None of this fits. With parallel.strategy = zero1 a rank needs 93.0 GiB, the device
       has 79.6 GiB (13.3 GiB short; largest: gradients 57.7 GiB).

@@ -38,14 +38,14 @@ A config from a few words, and two configs beside each other.
     stepsim: init: my.yaml exists already; give another name, or none to print the config
     [2]
     $ stepsim predict --model llama3-8b --system dgx-h100 --gpus 64 -q | head -9
-    A step takes 8.35 s (90 % interval: 7.41 s to 9.80 s); 90 % of communication hides behind compute,
+    A step takes 8.34 s (90 % interval: 7.40 s to 9.78 s); 90 % of communication hides behind compute,
       the rest takes 2.0 % of the step; it fits, 36.3 GiB are free.
     llama3-8b (8.03 B parameters), fsdp on 64 ranks (dp 64), bf16
     a step: 512 sequences of 8192 tokens, 8 micro-batches of 1 a replica
     on: NVIDIA DGX H100, 64 x NVIDIA H100 SXM5 80GB (catalogue configs/systems/dgx-h100.yaml)
                                 predicted  of the step  bound by
     --------------------------------------------------------------------
-    step time                      8.35 s
+    step time                      8.34 s
     $ stepsim init --gpus 64 | stepsim predict - -q | sed -n 3,5p
     llama3-8b (8.03 B parameters), fsdp on 64 ranks (dp 64), bf16
     a step: 512 sequences of 8192 tokens, 8 micro-batches of 1 a replica
@@ -57,12 +57,12 @@ A config from a few words, and two configs beside each other.
       B: b.yaml
                                     A        B  B over A
     ----------------------------------------------------
-    step time                  64.8 s   59.1 s    -8.7 %
-      compute                  63.7 s   59.0 s    -7.3 %
+    step time                  64.6 s   59.0 s    -8.7 %
+      compute                  63.6 s   58.9 s    -7.4 %
       exposed communication    1.04 s  7.88 ms   -99.2 %
       optimizer               9.33 ms  74.4 ms  +697.8 %
-    tokens/s                   64.8 k   71.0 k    +9.6 %
-    MFU, %                       50.0     54.7    +9.6 %
+    tokens/s                   64.9 k   71.1 k    +9.6 %
+    MFU, %                       50.1     54.9    +9.6 %
     memory of a rank         56.5 GiB  201 GiB  +255.2 %
     fits in memory                yes       no
     key that differs                  A             B            step, this key alone

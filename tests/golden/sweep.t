@@ -1,11 +1,11 @@
 The cross product, the last key fastest; what cannot be predicted says why in its row.
 
     $ COLUMNS=999 stepsim sweep $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --vary cluster.nodes=4,8 --vary train.micro_batch=2,3 | grep -v -e ----
-    Most tokens/s with cluster.nodes = 8, train.micro_batch = 2: 437 k tokens/s, 2.40 s a step on 64 ranks.
+    Most tokens/s with cluster.nodes = 8, train.micro_batch = 2: 438 k tokens/s, 2.40 s a step on 64 ranks.
     cluster.nodes  train.micro_batch  ranks  step time  tokens/s     MFU  exposed  overlap    memory  bottleneck
-                4                  2     32     4.75 s     221 k  42.5 %  40.8 ms   89.9 %  17.4 GiB  compute: gemm 66 %
+                4                  2     32     4.75 s     221 k  42.6 %  40.8 ms   89.9 %  17.4 GiB  compute: gemm 66 %
                 4                  3                                                                  $ROOT/configs/llama3-8b-fsdp-64xh100.yaml:7:17: train.global_batch: 128 does not split into micro-batches of 3 on 32 replicas (nearest that do: 96, 192)
-                8                  2     64     2.40 s     437 k  42.1 %  21.3 ms   90.1 %  15.0 GiB  compute: gemm 66 %
+                8                  2     64     2.40 s     438 k  42.2 %  21.3 ms   90.1 %  15.0 GiB  compute: gemm 66 %
                 8                  3                                                                  $ROOT/configs/llama3-8b-fsdp-64xh100.yaml:7:17: train.global_batch: 128 does not split into micro-batches of 3 on 64 replicas (nearest that do: 192)
 
 The same as CSV; a value in brackets keeps its commas.
@@ -22,23 +22,23 @@ The picture has a line for each value of the second key.
 --zip: the first values together, then the second ones; the picture has one line.
 
     $ stepsim sweep $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --zip --vary cluster.nodes=4,8,16 --vary train.global_batch=64,128,512 --csv zip.csv --plot zip.svg --html zip.html; cut -d, -f1-3,6 zip.csv; grep -c polyline zip.svg; grep -oE '<h1>[^<]*' zip.html
-    Most tokens/s with cluster.nodes = 16, train.global_batch = 512: 864 k tokens/s, 4.85 s a step on
+    Most tokens/s with cluster.nodes = 16, train.global_batch = 512: 866 k tokens/s, 4.85 s a step on
       128 ranks.
     cluster.nodes  train.global_batch  ranks  step time  tokens/s     MFU  exposed  overlap    memory
         bottleneck
     -------------------------------------------------------------------------------------------------
-                4                  64     32     2.38 s     221 k  42.5 %  20.5 ms   89.8 %  16.4 GiB
+                4                  64     32     2.37 s     221 k  42.6 %  20.5 ms   89.8 %  16.4 GiB
         compute: gemm 66 %
-                8                 128     64     2.40 s     437 k  42.1 %  21.3 ms   90.1 %  15.0 GiB
+                8                 128     64     2.40 s     438 k  42.2 %  21.3 ms   90.1 %  15.0 GiB
         compute: gemm 66 %
-               16                 512    128     4.85 s     864 k  41.7 %  44.2 ms   90.8 %  14.5 GiB
+               16                 512    128     4.85 s     866 k  41.7 %  44.2 ms   90.8 %  14.5 GiB
         compute: gemm 66 %
     cluster.nodes,train.global_batch,ranks,interval90_high_s
-    4,64,32,2.79082657
-    8,128,64,2.81667029
-    16,512,128,5.69657292
+    4,64,32,2.78586026
+    8,128,64,2.81166901
+    16,512,128,5.68649703
     1
-    <h1>Most tokens/s with cluster.nodes = 16, train.global_batch = 512: 864 k tokens/s, 4.85 s a step on 128 ranks.
+    <h1>Most tokens/s with cluster.nodes = 16, train.global_batch = 512: 866 k tokens/s, 4.85 s a step on 128 ranks.
 
 Weak scaling: the batch of each GPU stays, and the file's global batch gives way to --set. Tokens a step stay where sequences get longer.
 
@@ -64,11 +64,11 @@ Weak scaling: the batch of each GPU stays, and the file's global batch gives way
       batch_per_gpu: 2
       micro_batch
     llama3-8b, 256 sequences of 8192 tokens a step, on 64 x NVIDIA H100 SX
-         1  dp 64 fsdp mb 1 prefetch 2 kept             4.06 s  3.60 s to 
+         1  dp 64 fsdp mb 1 prefetch 2 kept             4.05 s  3.59 s to 
     llama3-8b, 256 sequences of 8192 tokens a step, on 64 x NVIDIA H100 SX
-         1  dp 64 fsdp mb 1 prefetch 2 kept             4.06 s  3.60 s to 
+         1  dp 64 fsdp mb 1 prefetch 2 kept             4.05 s  3.59 s to 
     llama3-8b, 256 sequences of 8192 tokens a step, on 64 x NVIDIA H100 SX
-         1  dp 64 fsdp mb 1 prefetch 2 kept             4.06 s  3.60 s to 
+         1  dp 64 fsdp mb 1 prefetch 2 kept             4.05 s  3.59 s to 
 
 What is wrong with it:
 
@@ -116,8 +116,8 @@ A profile of two hosts of one core that an earlier stepsim wrote: it is said onc
 The verdict keeps memory free; it names what would be faster with less.
     $ stepsim sweep $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --set cluster.nodes=64 --set train.global_batch=1024 \
     >     --vary train.recompute=none,full -q | head -n 3
-    Most tokens/s with train.recompute = full: 3.33 M tokens/s, 2.52 s a step on 512 ranks. With
-      train.recompute = none it would be 4.08 M tokens/s, but 97.8 % of the memory are full.
+    Most tokens/s with train.recompute = full: 3.34 M tokens/s, 2.51 s a step on 512 ranks. With
+      train.recompute = none it would be 4.09 M tokens/s, but 97.8 % of the memory are full.
     $ stepsim sweep $ROOT/configs/fsdp-tiny.yaml --vary train.recompute=none,full -q | grep -o 'on 1 rank[s.]'
     > stepsim predict $ROOT/configs/fsdp-tiny.yaml -q --html one.html >out; grep -o 'on 1 ranks*:' one.html
     on 1 rank.
@@ -126,9 +126,9 @@ The verdict keeps memory free; it names what would be faster with less.
 With --model the batch is a power of two of tokens, so that powers of two split it; what does not is said of the key alone.
 
     $ stepsim sweep --model llama3-8b --vary train.micro_batch=2,4,3 -q | sed -n '/^  *[234]/,$p' | grep -v warning
-                    2      8     60.7 s    69.1 k  53.3 %   519 ms   90.2 %  92.7 GiB (too much)
+                    2      8     60.5 s    69.3 k  53.4 %   519 ms   90.2 %  92.7 GiB (too much)
         compute: gemm 67 %
-                    4      8     58.6 s    71.6 k  55.2 %   257 ms   90.3 %   165 GiB (too much)
+                    4      8     58.5 s    71.7 k  55.3 %   257 ms   90.3 %   165 GiB (too much)
         compute: gemm 67 %
                     3
         train.global_batch: 512 does not split into micro-batches of 3 on 8 replicas (nearest that do:
