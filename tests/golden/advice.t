@@ -7,7 +7,7 @@ What would shorten the step: each change predicted by itself. Launches, a loader
     Changes that shorten the step, each alone; symptom: launch-bound (22 changes tried)
                                         saves  of the step  tuning stage   with
     ---------------------------------------------------------------------------------------------------
-      the step as one CUDA graph      11.0 ms       61.8 %  3 fuse         --set train.cuda_graph=true
+      the step as one CUDA graph      11.0 ms       61.9 %  3 fuse         --set train.cuda_graph=true
       larger micro-batches            6.83 ms       38.3 %  3 fuse         --set train.micro_batch=8
       another data-parallel strategy  5.82 ms       32.6 %  5 communicate  --set parallel.strategy=fsdp
       fused kernels                   5.12 ms       28.7 %  3 fuse         --set train.fused=true
@@ -19,13 +19,13 @@ What would shorten the step: each change predicted by itself. Launches, a loader
                                          saves  of the step  tuning stage
         with
     ----------------------------------------------------------------------
-      16-bit weights, fp32 master copy  897 us       17.3 %  1 format
+      16-bit weights, fp32 master copy  897 us       17.9 %  1 format
         --set train.param_dtype=bf16 --set train.master_weights=true
-      another data-parallel strategy    614 us       11.9 %  5 communicate
+      another data-parallel strategy    614 us       12.3 %  5 communicate
         --set parallel.strategy=fsdp
-      8-bit moments                     267 us        5.2 %  4 fit
+      8-bit moments                     267 us        5.3 %  4 fit
         --set train.optimizer_bits=8
-      compressed gradients              181 us        3.5 %  5 communicate
+      compressed gradients              181 us        3.6 %  5 communicate
         --set train.grad_compression=bf16
 
 fp32 on a GPU with Tensor Cores, an odd vocabulary, naive attention, kernels one by one:
@@ -45,12 +45,12 @@ fp32 on a GPU with Tensor Cores, an odd vocabulary, naive attention, kernels one
       16-bit products      509 ms       76.2 %  1 format      --set train.dtype=bf16
       tf32 products        417 ms       62.4 %  1 format      --set train.dtype=tf32
       flash attention     53.5 ms        8.0 %  3 fuse        --set train.attention=flash
-      the compiled stack  43.3 ms        6.5 %  3 fuse        --set train.stack=pytorch-ddp
+      the compiled stack  44.5 ms        6.7 %  3 fuse        --set train.stack=pytorch-ddp
     Changes that shorten the step, each alone; symptom: compute-bound (18 changes tried)
                                           saves  of the step  tuning stage   with
     -------------------------------------------------------------------------------------------------------------------------------------
-      another data-parallel strategy    3.40 ms        6.0 %  5 communicate  --set parallel.strategy=fsdp
-      16-bit weights, fp32 master copy  3.16 ms        5.6 %  1 format       --set train.param_dtype=bf16 --set train.master_weights=true
+      another data-parallel strategy    3.40 ms        6.2 %  5 communicate  --set parallel.strategy=fsdp
+      16-bit weights, fp32 master copy  3.16 ms        5.8 %  1 format       --set train.param_dtype=bf16 --set train.master_weights=true
       8-bit moments                     1.00 ms        1.8 %  4 fit          --set train.optimizer_bits=8
       compressed gradients               726 us        1.3 %  5 communicate  --set train.grad_compression=bf16
 
@@ -93,7 +93,7 @@ Where nothing fits, single changes with which it does; and where no single one s
 A config that can be read only once gets its advice, too:
 
     $ stepsim predict <(printf 'model: {layers: 2}\ncluster: {system: dgx-h100}\n') 2>&1 | grep -E '^stepsim|^Symptom|^Changes|^step time'
-    step time                     22.0 ms
+    step time                     21.3 ms
     Changes that shorten the step, each alone; symptom: compute-bound (20 changes tried)
 
 A step with nothing to gain, and none asked for:
@@ -141,10 +141,10 @@ With -v the rest of it, and what a little of each rate is worth:
     sensitivity: time saved by a small change of a rate, and the step if that part took no time:
                                 change    saves  elasticity  step without it
     ------------------------------------------------------------------------
-      compute rate               +10 %   181 ms       0.829           483 ms
-      memory bandwidth           +10 %  28.9 ms       0.133           2.09 s
+      compute rate               +10 %   181 ms       0.833           477 ms
+      memory bandwidth           +10 %  28.0 ms       0.129           2.10 s
       bandwidth inside a node    +10 %  7.20 ms       0.033           2.39 s
       network bandwidth          +10 %      0 s       0.000           2.40 s
       latency of communication   -10 %  1.19 ms       0.005           2.39 s
       kernel launches            -10 %      0 s       0.000           2.40 s
-      all communication           none                                2.31 s
+      all communication           none                                2.30 s

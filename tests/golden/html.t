@@ -5,7 +5,7 @@ One page, complete in itself: nothing is fetched, the data is there, texts of th
     > printf 'model: {preset: gpt2-124m}\n' > 'a<b>&c.yaml'; stepsim predict 'a<b>&c.yaml' --set cluster.system=dgx-h100 --html - | grep -c 'a<b>'
     href="data:,"
     1
-    <h1>A step takes 2.40 s (90 % interval: 2.13 s to 2.82 s).
+    <h1>A step takes 2.40 s (90 % interval: 2.12 s to 2.81 s).
     id="bars" id="data" id="keys" id="live" id="memory" id="roofline" id="timeline" id="tip" 0
     0
     [1]
@@ -33,10 +33,10 @@ A plan that does not fit says so first; the time comes behind. Shares are of the
 
     $ big="--set cluster.nodes=2 --set train.recompute=none"; stepsim predict $ROOT/configs/llama3-8b-fsdp-64xh100.yaml $big --set train.micro_batch=4 --html big.html -q > table.txt; grep -oE '<title>[^<]*|<h1>[^<]*|^<p>[^<]*' big.html
     > stepsim predict $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --set train.recompute=none --html - -q | grep -oE '<h1>[^<]*|It fits[^.]*[^:]*'
-    <title>llama3-8b on 16 ranks: 7.39 s a step, does not fit in memory - stepsim
+    <title>llama3-8b on 16 ranks: 7.38 s a step, does not fit in memory - stepsim
     <h1>Does not fit: a rank needs 158 GiB, the device has 79.6 GiB (77.9 GiB short; largest: activations 145 GiB).
-    <p>If it had the memory, a step would take 7.39 s (90 % interval: 6.56 s to 8.66 s).
-    <p>With more memory: compute hides 90 % of communication: 38.5 ms of 381 ms are exposed, 0.5 % of the step. MFU 54.7 %. Bottleneck: compute: gemm 67 % of the step.
+    <p>If it had the memory, a step would take 7.38 s (90 % interval: 6.55 s to 8.64 s).
+    <p>With more memory: compute hides 90 % of communication: 38.5 ms of 381 ms are exposed, 0.5 % of the step. MFU 54.8 %. Bottleneck: compute: gemm 67 % of the step.
     <h1>A step takes 1.95 s (90 % interval: 1.73 s to 2.28 s).
     It fits in memory: a rank needs 79.1 GiB of 79.6 GiB, 572 MiB are free; it fills 99.3 % of the memory; a search for plans stays within 90 % where it can. Bottleneck
 
@@ -49,7 +49,7 @@ A sweep's page has its curves, what judges them, and the table; a curve that is 
 
     $ stepsim sweep $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --vary cluster.nodes=2,4,8,16 --html sweep.html > table.txt; grep -oE '<h1>[^<]*|class="sub">[^<]*|<text class="(title|key)[^>]*>[^<]*' sweep.html | sed 's/.*>//'; grep -c '<tr>' sweep.html
     > stepsim sweep $ROOT/configs/ddp-tiny.yaml --set cluster.system=dgx-h100 --set cluster.gpus_per_node=1 --vary train.micro_batch=1,2,4 --html - | grep -oE 'class="title[^>]*>[^<]*' | sed 's/.*>//'
-    Most tokens/s with cluster.nodes = 8: 437 k tokens/s, 2.40 s a step on 64 ranks.
+    Most tokens/s with cluster.nodes = 8: 438 k tokens/s, 2.40 s a step on 64 ranks.
     $ROOT/configs/llama3-8b-fsdp-64xh100.yaml: 4 combinations, 3 predicted.
     Predicted step time
     The band is the 90 % interval.
@@ -76,7 +76,7 @@ What does not fit is hollow in a sweep's curves, and its heading never names it,
     train.recompute=full
     does not fit in memory
     8
-    <h1>None of this leaves 10 % of the memory free, as a search for plans does. Of what fits, most tokens/s with cluster.nodes = 8: 538 k tokens/s, 1.95 s a step on 64 ranks.
+    <h1>None of this leaves 10 % of the memory free, as a search for plans does. Of what fits, most tokens/s with cluster.nodes = 8: 539 k tokens/s, 1.95 s a step on 64 ranks.
     <h1>None of this fits. With cluster.nodes = 4 a rank needs 81.4 GiB, the device has 79.6 GiB (1.78 GiB short; largest: activations 72.4 GiB). It may fit all the same: one in ten published peaks is over 10 % lower than predicted.
 
 Pictures without a browser; without rsvg-convert there is no PNG, and one line says so:
@@ -90,7 +90,7 @@ A comparison's page: who is ahead and how surely, bars with intervals, both tabl
 
     $ stepsim compare $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --systems dgx-h100,dgx-a100 --fixed-plan --html compare.html > table.txt; grep -oE '<h1>[^<]*|<text class="title[^>]*>[^<]*|<h2>[^<]*|<summary>[^<]*' compare.html | sed 's/.*>//'; grep -c '<rect fill' compare.html
     > stepsim compare $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --systems dgx-h100 --gpus 1 --fixed-plan --html - 2>&1 | grep -oE '<h1>[^<]*'
-    dgx-h100 is ahead of dgx-a100: 1.13 times the tokens per dollar of rent, at 2.28 times the speed. The 90 % intervals of their costs overlap: the order is not sure.
+    dgx-h100 is ahead of dgx-a100: 1.14 times the tokens per dollar of rent, at 2.28 times the speed. The 90 % intervals of their costs overlap: the order is not sure.
     Predicted time for the tokens, 90 % interval
     What renting costs, 90 % interval of the time
     What owning costs, 90 % interval of the time
@@ -105,7 +105,7 @@ A search's page: the best plan, the front, the config:
 
     $ COLUMNS=999 stepsim plan $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --gpus 8 --html plan.html > table.txt; grep -oE '<h1>[^<]*|<text class="(title|key)[^>]*>[^<]*|<h2>[^<]*|<summary>[^<]*' plan.html | sed 's/.*>//'
     > head -n 1 table.txt; grep -oE 'class="sub">[^<]*' plan.html
-    The best plan: dp 8 fsdp mb 1 prefetch 2 kept; 15.8 s a step, 69.1 GiB of memory.
+    The best plan: dp 8 fsdp mb 1 prefetch 2 kept; 15.7 s a step, 69.1 GiB of memory.
     Plans: step time and memory
     Pareto front, lettered as in its table
     best plans, numbered as in the table
@@ -122,5 +122,5 @@ What a chart leaves out is in its key; where no plan fits, the heading says what
     > sed 's/strategy: fsdp/strategy: ddp/' $ROOT/configs/llama3-8b-fsdp-64xh100.yaml > own.yaml; stepsim plan own.yaml --set parallel.tensor=1 --set parallel.context=1 --set parallel.pipeline=1 --plot - | grep -oE 'not drawn[^<]*'
     > stepsim plan $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --gpus 1 --html - | grep -oE '<h1>[^<]*'
     The first 12 of 16 lines; the table has the others.
-    not drawn: the config's own, 2.50 s and 151 GiB, which does not fit
+    not drawn: the config's own, 2.49 s and 151 GiB, which does not fit
     <h1>No plan fits. With the one that needs least a rank needs 139 GiB, the device has 79.6 GiB (58.9 GiB short; largest: optimizer state 59.8 GiB).
