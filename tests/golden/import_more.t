@@ -339,7 +339,7 @@ torchtune, LitGPT, MaxText and Levanter.
     #    9  taken      train.max_seq_length = 2048: as model.seq_len
     #   10  taken      optimizer.class_path = torch.optim.AdamW: as train.optimizer
     # From max.yml, a config of MaxText.
-    # Keys: 11. Taken: 8. No effect on a step's time: 2. Not modelled: 1.
+    # Keys: 11. Taken: 9. No effect on a step's time: 1. Not modelled: 1.
     model:
       preset: llama3.3-70b # model_name
       seq_len: 2048 # default: max_target_length
@@ -367,6 +367,7 @@ torchtune, LitGPT, MaxText and Levanter.
     #    2  not modelled  hardware = gpu: which machine: give --system
     #    3  taken         model_name = llama3.3-70b: as model.preset
     #    4  taken         per_device_batch_size = 2: as train.micro_batch
+    #    5  taken         ici_fsdp_parallelism = 8: as parallel.data
     #    6  taken         ici_tensor_parallelism = 1: as parallel.tensor
     #    7  taken         dcn_data_parallelism = 4: as parallel.strategy, parallel.replicate
     #    8  taken         quantization = fp8: as train.dtype
