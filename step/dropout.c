@@ -26,7 +26,7 @@ static double element_B(const struct op *op, const struct stack *s)
 	return of_scores(op) && s->autocast ? dtype_bytes(DT_FP32) : dtype_bytes((enum dtype)op->dtype);
 }
 
-/* A flash kernel keeps no scores (sim/price/gpu.c, drops_s). */
+/* A flash kernel keeps no scores (sim/price/gpu_attention.c, drops_s). */
 static bool counted(const struct op *op, const struct stack *s)
 {
 	return op->dropout && !op_is_flash(op) && !s->passes_hold_dropout;

@@ -34,8 +34,8 @@ rooms = 'sim/price', 'sim/engine'
 allowed = {
     ('cost.c', '128'): 'characters of a message',
     ('gpu.c', '0.25'): 'one of four passes over the logits',
-    ('gpu.c', '100'): 'compute capability of Blackwell',
-    ('gpu.c', '120'): "that of Blackwell's workstation GPUs",
+    ('gpu_product.c', '100'): 'compute capability of Blackwell',
+    ('gpu_product.c', '120'): "that of Blackwell's workstation GPUs",
     ('power.c', '0.2'): 'of the burst clock: where bisection begins',
     ('power.c', '30'): 'halvings of bisection',
     ('nccl_group.c', '80'): 'compute capability of Ampere',

@@ -192,6 +192,27 @@ int32_t moe_backward(struct builder *b, struct acts *a, int32_t dout);
  * distributed/finalize_model_grads.py: _update_router_expert_bias). */
 void build_router_bias(struct builder *b);
 
+/* ---- moe_exchange.c: rows on their way to their experts and back ---- */
+
+int64_t moe_local_experts(const struct builder *b);
+/* The ranks that send rows to an expert: those that share experts, and those that cut them. */
+int64_t moe_senders(const struct builder *b);
+/* Slots of an expert, of this rank's rows. */
+int64_t moe_capacity(const struct builder *b);
+/* Slots of all experts, of this rank's rows. */
+int64_t moe_slots(const struct builder *b);
+/* Slots of this rank's experts, from all ranks that share or cut them. */
+int64_t moe_received_slots(const struct builder *b);
+/* Columns of the rows that experts see. */
+int64_t moe_width(const struct builder *b);
+/* Send rows to their experts, sorted by expert, and back. Return the buffer of what arrives. place: where a block that
+ * recomputes op by op saves it; SAVED_COUNT: nowhere. */
+int32_t moe_to_experts(struct builder *b, int32_t slots, const char *what, enum saved_place place);
+int32_t moe_from_experts(struct builder *b, int32_t rows, const char *what, enum saved_place place);
+/* The same of a gate for each row, and of the gates' gradients. */
+int32_t moe_gates_to_experts(struct builder *b, const struct moe_acts *a);
+int32_t moe_gates_from_experts(struct builder *b, int32_t dweights);
+
 /* ---- context.c: attention where each rank has a part of the sequence ---- */
 
 void context_attention(struct builder *b, struct acts *a);

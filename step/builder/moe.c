@@ -20,25 +20,9 @@
  * model.moe_latent: experts are of rows that a product made narrower, and another makes wide again (NVIDIA 2025,
  * Nemotron 3; megatron/core/transformer/moe/moe_layer.py, fc1_latent_proj, fc2_latent_proj).
  */
-#include <math.h>
-
 #include "step/builder/blocks.h"
 
-static int64_t local_experts(const struct builder *b) { return b->m->experts / b->c->parallel.expert; }
-
-static int64_t capacity(const struct builder *b) { return model_expert_capacity(b->m, b->rows, b->uneven); }
-
-static int64_t slots_of(const struct builder *b) { return b->m->experts * capacity(b); }
-
-/* Slots of this rank's experts, from all ranks that share or cut them. */
-static int64_t received_slots(const struct builder *b) { return b->c->parallel.expert_tensor * slots_of(b); }
-
-/* Columns of the rows that experts see. */
-static int64_t width_of(const struct builder *b) { return b->m->moe_latent > 0 ? b->m->moe_latent : b->m->hidden; }
-
 static bool weighs_early(const struct builder *b) { return b->c->stack.gates_activation; }
-
-static int64_t senders(const struct builder *b) { return b->c->parallel.expert * b->c->parallel.expert_tensor; }
 
 /* ---- the products ---- */
 
@@ -46,19 +30,19 @@ static int64_t senders(const struct builder *b) { return b->c->parallel.expert *
 static struct linear expert_linear(const struct builder *b, const char *what, int64_t out, int64_t in,
 	enum param_kind w)
 {
-	return (struct linear){what, senders(b) * capacity(b), out, in, w, NO_PARAM, local_experts(b)};
+	return (struct linear){what, moe_senders(b) * moe_capacity(b), out, in, w, NO_PARAM, moe_local_experts(b)};
 }
 
 static int64_t expert_width(const struct builder *b) { return b->m->moe_ffn_hidden / b->c->parallel.expert_tensor; }
 
 static struct linear expert_fc1(const struct builder *b)
 {
-	return expert_linear(b, "expert fc1", build_act_width(b, expert_width(b)), width_of(b), PARAM_EXPERT_FC1_W);
+	return expert_linear(b, "expert fc1", build_act_width(b, expert_width(b)), moe_width(b), PARAM_EXPERT_FC1_W);
 }
 
 static struct linear expert_fc2(const struct builder *b)
 {
-	return expert_linear(b, "expert fc2", width_of(b), expert_width(b), PARAM_EXPERT_FC2_W);
+	return expert_linear(b, "expert fc2", moe_width(b), expert_width(b), PARAM_EXPERT_FC2_W);
 }
 
 static struct linear router_of(const struct builder *b)
@@ -89,168 +73,6 @@ static struct linear shared_gate_of(const struct builder *b)
 	return (struct linear){"shared gate", b->rows, 1, b->m->hidden, PARAM_SHARED_GATE_W, NO_PARAM, 0};
 }
 
-/* ---- to the experts and back ---- */
-
-/* Returns on how many of the equal parts of the experts (hosts, ranks) the k of a row lie, on average over all choices
- * of k among those that it may choose. With groups it may choose those of as many parts as its groups lie on. */
-static double parts_of_row(const struct builder *b, int64_t parts)
-{
-	const struct model *m = b->m;
-	const double h = (double)parts, groups = (double)m->expert_groups, chosen = (double)m->groups_per_token;
-	const double reach = m->expert_groups == 0 ? h : fmin(h, groups >= h ? chosen : ceil(chosen * h / groups));
-	const double experts = (double)m->experts * reach / h;
-	double none = 1; /* that no expert lies on a certain one of these parts */
-	for (int64_t i = 0; i < m->experts_per_token; i++)
-		none *= fmax(0, experts - experts / reach - (double)i) / (experts - (double)i);
-	return reach * (1 - none);
-}
-
-static bool goes_once(const struct builder *b) { return b->c->parallel.expert_dispatch != DISPATCH_ALL_TO_ALL; }
-
-/* To the part that most go to, which has `uneven` times as many as the others: no more than there are slots, and each
- * row once at the most. */
-static int64_t elements_to(const struct builder *b, int64_t parts)
-{
-	const double reached = fmin(fmax(1, b->uneven) * parts_of_row(b, parts), (double)parts);
-	const int64_t elements = llround(reached * (double)(b->rows * width_of(b))), all = slots_of(b) * width_of(b);
-	return elements < all ? elements : all;
-}
-
-/* Elements that cross hosts (struct op_collective), where rows go to each host once. */
-static int64_t crossing(const struct builder *b)
-{
-	const int64_t e = b->c->parallel.expert, stride = b->p->mesh.stride[DIM_EP], host = b->c->node_ranks;
-	const bool whole_hosts = host > 0 && host % stride == 0 && e * stride > host && e * stride % host == 0;
-	return goes_once(b) && whole_hosts ? elements_to(b, e * stride / host) : 0;
-}
-
-/* Those to ranks, where rows go to each rank once. */
-static int64_t once(const struct builder *b) { return goes_once(b) ? elements_to(b, b->c->parallel.expert) : 0; }
-
-/* fp8 travels with an fp32 scale for each 128 values (DeepSeek-V3, section 3.3.1). */
-#define SCALED 128
-static int64_t travelling(enum dtype dt, int64_t elements)
-{
-	return dt == DT_FP8 ? elements + elements / SCALED * (int64_t)sizeof(float) : elements;
-}
-
-/* A kind of rows on their way: how many columns each has, in which format, and their op's name. */
-struct cargo {
-	int64_t cols;
-	enum dtype dt;
-	const char *what;
-	bool rides; /* in the messages of other rows, where these go once to a host: gates do (DeepEP) */
-};
-
-static int64_t sent_elements(const struct builder *b, struct cargo c) { return travelling(c.dt, slots_of(b) * c.cols); }
-
-static struct cargo rows_of(const struct builder *b, enum dtype dt, const char *what)
-{
-	return (struct cargo){width_of(b), dt, what, false};
-}
-
-static struct cargo gates_of(const char *what) { return (struct cargo){1, DT_FP32, what, true}; }
-
-/* place: where a block that recomputes op by op saves what arrives; SAVED_COUNT: nowhere. */
-static int32_t exchange(struct builder *b, int32_t buffer, struct cargo c, enum saved_place place)
-{
-	const int32_t saved = place < SAVED_COUNT ? saved_buffer(b, place) : NONE;
-	if (b->c->parallel.expert == 1 || saved != NONE || (c.rides && goes_once(b)))
-		return saved != NONE ? saved : buffer;
-	const int64_t n = sent_elements(b, c);
-	struct op op = build_collective(b, COLL_ALLTOALL, DIM_EP, LANE_MODEL_COMM, c.dt, n, c.what, NONE);
-	op.collective.crossing = travelling(c.dt, crossing(b));
-	op.collective.once = travelling(c.dt, once(b));
-	if (b->c->parallel.expert_dispatch == DISPATCH_DEEPEP)
-		op.collective.rows = once(b) / width_of(b);
-	int32_t out = build_buffer(b, COMP_ACTIVATIONS, c.dt, n, false);
-	build_on(b, &op, buffer, out);
-	return place < SAVED_COUNT ? save_buffer(b, place, out) : out;
-}
-
-/* Among the ranks that cut an expert. */
-static int32_t exchange_cut(struct builder *b, enum collective coll, int32_t buffer, struct cargo c)
-{
-	if (b->c->parallel.expert_tensor == 1)
-		return buffer;
-	const int64_t part = sent_elements(b, c), n = b->c->parallel.expert_tensor * part;
-	int32_t out = build_buffer(b, COMP_ACTIVATIONS, c.dt, coll == COLL_REDUCE_SCATTER ? part : n, false);
-	build_on(b, made_op(build_collective(b, coll, DIM_ETP, LANE_MODEL_COMM, c.dt, n, c.what, NONE)), buffer, out);
-	return out;
-}
-
-static void take_turns(struct builder *b)
-{
-	if (senders(b) > 1)
-		build_take_turns(b);
-}
-
-/* Swaps [outer, inner, a rank's slots of an expert] to [inner, outer, ...]: by rank or by expert first. */
-static int32_t swap(struct builder *b, int32_t buffer, struct cargo c, int64_t outer, int64_t inner)
-{
-	if (goes_once(b) && senders(b) > 1)
-		return buffer;
-	return build_swap(b, "by expert", buffer, c.dt, outer, inner, capacity(b) * c.cols);
-}
-
-/* Returns fp8 as activations: as it is to products in fp8, which read nothing else. */
-static int32_t widened(struct builder *b, int32_t narrow, const char *what)
-{
-	if (narrow_experts(b) && b->c->train.dtype == DT_FP8) {
-		narrow_is_own(b, view_of(narrow));
-		return narrow;
-	}
-	int32_t wide = build_act(b, received_slots(b), width_of(b));
-	build_cast(b, view_of(narrow), DT_FP8, view_of(wide), b->act, received_slots(b) * width_of(b), what);
-	return wide;
-}
-
-static int32_t to_experts(struct builder *b, int32_t slots, const char *what, enum saved_place place)
-{
-	const bool fp8 = b->c->parallel.dispatch_dtype == DT_FP8 && senders(b) > 1;
-	const struct cargo c = rows_of(b, fp8 ? DT_FP8 : b->act, what);
-	int32_t sent = slots;
-	if (fp8) {
-		sent = build_buffer(b, COMP_ACTIVATIONS, c.dt, sent_elements(b, c), false);
-		build_cast(b, view_of(slots), b->act, view_of(sent), c.dt, slots_of(b) * c.cols, what);
-	}
-	const int32_t received = exchange_cut(b, COLL_ALL_GATHER, exchange(b, sent, c, place), c);
-	take_turns(b);
-	const int32_t sorted = swap(b, received, c, senders(b), local_experts(b));
-	return fp8 ? widened(b, sorted, what) : sorted;
-}
-
-static int32_t from_experts(struct builder *b, int32_t rows, const char *what, enum saved_place place)
-{
-	const struct cargo c = rows_of(b, b->act, what);
-	const int32_t sorted = swap(b, rows, c, local_experts(b), senders(b));
-	const int32_t back = exchange(b, exchange_cut(b, COLL_REDUCE_SCATTER, sorted, c), c, place);
-	take_turns(b);
-	return back;
-}
-
-/* Sends each gate to its row's expert. */
-static int32_t gates_to_experts(struct builder *b, const struct moe_acts *a)
-{
-	const struct cargo c = gates_of("gates");
-	struct op op = build_new(b, OP_DISPATCH, "gates");
-	op.dtype = op.out_dtype = DT_FP32;
-	op.dispatch.rows = b->rows * b->m->experts_per_token;
-	op.dispatch.cols = op.dispatch.choices = 1;
-	op.dispatch.slots = slots_of(b);
-	int32_t sent = build_fp32(b, slots_of(b));
-	build_on(b, &op, a->gates, a->taken, sent);
-	const int32_t received = exchange_cut(b, COLL_ALL_GATHER, exchange(b, sent, c, SAVED_COUNT), c);
-	return swap(b, received, c, senders(b), local_experts(b));
-}
-
-static int32_t gates_from_experts(struct builder *b, int32_t dweights)
-{
-	const struct cargo c = gates_of("gates grad");
-	const int32_t sorted = swap(b, dweights, c, local_experts(b), senders(b));
-	return exchange(b, exchange_cut(b, COLL_REDUCE_SCATTER, sorted, c), c, SAVED_COUNT);
-}
-
 /* ---- the bias of the router ---- */
 
 void build_router_bias(struct builder *b)
@@ -278,7 +100,7 @@ static struct op routing_op(const struct builder *b, enum op_kind k)
 	op.route.rows = b->rows;
 	op.route.experts = b->m->experts;
 	op.route.choices = b->m->experts_per_token;
-	op.route.capacity = capacity(b);
+	op.route.capacity = moe_capacity(b);
 	return op;
 }
 
@@ -286,8 +108,8 @@ static struct op slots_op(const struct builder *b, enum op_kind k, const char *w
 {
 	struct op op = build_new(b, k, what);
 	op.dispatch.rows = b->rows;
-	op.dispatch.cols = width_of(b);
-	op.dispatch.slots = slots_of(b);
+	op.dispatch.cols = moe_width(b);
+	op.dispatch.slots = moe_slots(b);
 	op.dispatch.choices = b->m->experts_per_token;
 	return op;
 }
@@ -301,14 +123,14 @@ static void route(struct builder *b, struct moe_acts *a, int32_t normed)
 	a->logits = build_linear(b, &router, normed);
 	a->gates = build_fp32(b, choices);
 	a->slots = ids(b, choices);
-	a->taken = ids(b, slots_of(b));
+	a->taken = ids(b, moe_slots(b));
 	build_on(b, made_op(routing_op(b, OP_ROUTE)), a->logits, a->gates, a->slots, a->taken);
 }
 
 static void activate_experts(struct builder *b, struct acts *a, bool again)
 {
 	a->mlp.weights = a->moe.weights;
-	build_activation(b, received_slots(b), expert_width(b), &a->mlp, again);
+	build_activation(b, moe_received_slots(b), expert_width(b), &a->mlp, again);
 }
 
 /* The first product's kernel activates its result and leaves that in mxfp8, along both axes, beside the 16 bits that
@@ -320,7 +142,7 @@ static void activate_in_product(struct builder *b, struct acts *a)
 	b->in_product = b->c->train.fused_experts;
 	activate_experts(b, a, build_recomputes_part(b, REC_MOE | REC_MOE_ACT));
 	if (b->in_product)
-		narrow_copy_of(b, view_of(a->mlp.g), received_slots(b) * expert_width(b));
+		narrow_copy_of(b, view_of(a->mlp.g), moe_received_slots(b) * expert_width(b));
 	b->in_product = false;
 }
 
@@ -329,9 +151,9 @@ static void activate_in_product(struct builder *b, struct acts *a)
 static int32_t activate_back_in_product(struct builder *b, struct acts *a, int32_t dg)
 {
 	b->in_product = b->c->train.fused_experts;
-	const int32_t dh = build_activation_grad(b, received_slots(b), expert_width(b), &a->mlp, dg);
+	const int32_t dh = build_activation_grad(b, moe_received_slots(b), expert_width(b), &a->mlp, dg);
 	if (b->in_product)
-		narrow_copy_of(b, view_of(dh), received_slots(b) * build_act_width(b, expert_width(b)));
+		narrow_copy_of(b, view_of(dh), moe_received_slots(b) * build_act_width(b, expert_width(b)));
 	b->in_product = false;
 	return dh;
 }
@@ -341,14 +163,14 @@ static int32_t activate_back_in_product(struct builder *b, struct acts *a, int32
 static void experts_forward(struct builder *b, struct acts *a, int32_t rows)
 {
 	const struct linear fc1 = expert_fc1(b), fc2 = expert_fc2(b);
-	int32_t sent = build_act(b, slots_of(b), width_of(b));
+	int32_t sent = build_act(b, moe_slots(b), moe_width(b));
 	build_on(b, made_op(slots_op(b, OP_DISPATCH, "dispatch")), rows, a->moe.taken, sent);
-	a->moe.weights = weighs_early(b) ? gates_to_experts(b, &a->moe) : NONE;
-	a->moe.in = to_experts(b, sent, "dispatch", SAVED_DISPATCH);
+	a->moe.weights = weighs_early(b) ? moe_gates_to_experts(b, &a->moe) : NONE;
+	a->moe.in = moe_to_experts(b, sent, "dispatch", SAVED_DISPATCH);
 	a->mlp.h = build_linear(b, &fc1, a->moe.in);
 	activate_in_product(b, a);
 	if (!weighs_early(b) || !build_ends_early(b) || b->m->moe_latent > 0)
-		a->moe.out = from_experts(b, build_linear(b, &fc2, a->mlp.g), "combine", SAVED_COMBINE);
+		a->moe.out = moe_from_experts(b, build_linear(b, &fc2, a->mlp.g), "combine", SAVED_COMBINE);
 }
 
 /* Appends out (+)= the sum of each token's slots. */
@@ -425,7 +247,7 @@ void moe_again_shared(struct builder *b, struct acts *a) { shared_forward(b, &a-
 static int32_t experts_backward(struct builder *b, struct acts *a, int32_t dy, int32_t *dgates)
 {
 	const struct linear fc1 = expert_fc1(b), fc2 = expert_fc2(b);
-	int32_t dout = to_experts(b, dy, "combine grad", SAVED_COUNT), dg = build_linear_grad(b, &fc2, dout);
+	int32_t dout = moe_to_experts(b, dy, "combine grad", SAVED_COUNT), dg = build_linear_grad(b, &fc2, dout);
 	if (build_recomputes_part(b, REC_MOE_ACT) && !build_recomputes_part(b, REC_MOE)) {
 		mlp_restore_input(b, &a->mlp);
 		b->recomputing = true;
@@ -435,10 +257,10 @@ static int32_t experts_backward(struct builder *b, struct acts *a, int32_t dy, i
 	build_weight_grad(b, &fc2, dout, a->mlp.g);
 	const int32_t dh = activate_back_in_product(b, a, dg);
 	if (weighs_early(b))
-		*dgates = gates_from_experts(b, a->mlp.dweights);
+		*dgates = moe_gates_from_experts(b, a->mlp.dweights);
 	int32_t dx = build_linear_grad(b, &fc1, dh);
 	build_weight_grad(b, &fc1, dh, a->moe.in);
-	return from_experts(b, dx, "dispatch grad", SAVED_COUNT);
+	return moe_from_experts(b, dx, "dispatch grad", SAVED_COUNT);
 }
 
 /* The gradient of the normed rows by way of the router. */
@@ -470,7 +292,7 @@ static int32_t shared_gate_backward(struct builder *b, const struct acts *a, int
 static int32_t combine_backward(struct builder *b, const struct moe_acts *m, int32_t dout, int32_t *dgates)
 {
 	const struct linear up = narrow_up(b);
-	int32_t dy = build_act(b, slots_of(b), width_of(b)), dsum = dout;
+	int32_t dy = build_act(b, moe_slots(b), moe_width(b)), dsum = dout;
 	if (b->m->moe_latent > 0) {
 		dsum = build_linear_grad(b, &up, dout);
 		build_weight_grad(b, &up, dout, m->summed);
@@ -479,7 +301,7 @@ static int32_t combine_backward(struct builder *b, const struct moe_acts *m, int
 		build_on(b, made_op(slots_op(b, OP_DISPATCH, "combine grad")), dsum, m->taken, dy);
 		return dy;
 	}
-	*dgates = build_fp32(b, slots_of(b));
+	*dgates = build_fp32(b, moe_slots(b));
 	build_on(b, made_op(slots_op(b, OP_COMBINE_GRAD, "combine")), m->out, dsum, m->taken, m->gates, dy, *dgates);
 	return dy;
 }
