@@ -98,7 +98,7 @@ static void test_line_networks(void)
 static void test_line_refusals(void)
 {
 	refuses("gpu:8 rtx4090 nik:1x100Gb", "system line, word 3 'nik:1x100Gb': unknown (nearest: nic)");
-	refuses("gpu:8 rtx409", "system line, word 2 'rtx409': unknown (nearest: rtx4090)");
+	refuses("gpu:8 rtx409", "system line, word 2 'rtx409': unknown (nearest: rtx4090, rtx4090-48)");
 	refuses("gpu:8 rtx4090 nvswich", "word 3 'nvswich': unknown (nearest: nvswitch)");
 	refuses("gpu:8 gpu:8 rtx4090", "system line, word 2 'gpu:8': gpu is given twice");
 	refuses("gpu:8 rtx4090 h100-sxm", "word 3 'h100-sxm': the GPU's name is given twice");
