@@ -64,8 +64,8 @@ is in tests/unit/test_import.c.)
     #   17  not modelled  plugin.name = mine: not known to stepsim
     stepsim: titan.toml:17: plugin.name is no key that stepsim knows
     stepsim: titan.toml: a config of torchtitan, of which 7 keys are taken and 1 not modelled (`stepsim import` shows each)
-    A step takes 1.52 s (90 % interval: 1.33 s to 1.83 s); 50 % of communication hides behind compute,
-      the rest takes 9.4 % of the step; it fits, 119 GiB are free.
+    A step takes 1.54 s (90 % interval: 1.34 s to 1.86 s); 50 % of communication hides behind compute,
+      the rest takes 9.3 % of the step; it fits, 119 GiB are free.
     llama3-8b (8.03 B parameters), fsdp on 64 ranks (tp 2, dp 32), bf16
     a step: 64 sequences of 8192 tokens, 1 micro-batch of 2 a replica
 
