@@ -17,6 +17,7 @@ from constants import read_value, root, write_value
 INSIDE = 0.9
 TAIL = (1 + INSIDE) / 2
 ROUNDS = 6
+MOST_BELOW = 1  # what a model leaves out takes time: no interval reaches further below than above
 
 
 def of_interval(name):
@@ -121,7 +122,7 @@ def fit(rows, now):
             mine = [r for r in rows if r.has[:1] == [name]]
             if mine:
                 widths[name] = least(mine, name, widths)
-        widths[BELOW] = balanced(rows, widths)
+        widths[BELOW] = min(balanced(rows, widths), MOST_BELOW)
     return widths
 
 

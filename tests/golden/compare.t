@@ -7,9 +7,9 @@ NVLink against PCIe of the same GPU, with the plan as given.
     #  system                      GPUs  step time     90 % interval  tokens/s     MFU    memory
             free  exposed  plan
     --------------------------------------------------------------------------------------------
-    1  gpu:8 a100-sxm-80 nvswitch     8     42.4 s  35.0 s to 54.6 s    24.7 k  60.5 %  28.6 GiB
+    1  gpu:8 a100-sxm-80 nvswitch     8     42.4 s  32.9 s to 54.6 s    24.7 k  60.5 %  28.6 GiB
         51.4 GiB   197 ms  dp 8 fsdp mb 2 full prefetch 1
-    2  gpu:8 a100-sxm-80 none         8     53.4 s  44.2 s to 68.9 s    19.6 k  48.0 %  28.6 GiB
+    2  gpu:8 a100-sxm-80 none         8     53.4 s  41.5 s to 68.9 s    19.6 k  48.0 %  28.6 GiB
         51.4 GiB   3.24 s  dp 8 fsdp mb 2 full prefetch 1
     For 1.00 T tokens (--target "15e12 tokens" counts others):
     #  system                      hosts      power      time    energy   rented       owned
@@ -65,8 +65,8 @@ A size of its own for each; the config's prices go before the catalogue's; the t
     Systems of the sizes asked for; the plan as given
     #  system                         GPUs  step time     90 % interval  tokens/s     MFU    memory      free  exposed  plan
     ---------------------------------------------------------------------------------------------------------------------------------------------------
-    1  dgx-h100                          8     18.6 s  16.5 s to 21.9 s    56.2 k  43.4 %  28.6 GiB  51.0 GiB   130 ms  dp 8 fsdp mb 2 full prefetch 1
-    2  node:4 gpu:8 l40s nic:1x100Gb    32     17.3 s  14.2 s to 22.5 s    60.7 k  32.0 %  17.4 GiB  27.6 GiB   1.28 s  dp 32 fsdp mb 2 full prefetch 1
+    1  dgx-h100                          8     18.6 s  15.9 s to 21.9 s    56.2 k  43.4 %  28.6 GiB  51.0 GiB   130 ms  dp 8 fsdp mb 2 full prefetch 1
+    2  node:4 gpu:8 l40s nic:1x100Gb    32     17.3 s  13.3 s to 22.5 s    60.7 k  32.0 %  17.4 GiB  27.6 GiB   1.28 s  dp 32 fsdp mb 2 full prefetch 1
     For 300 B tokens:
     #  system                         hosts      power       time    energy    rented       owned  rented for 1 B  owned for 1 B
     ----------------------------------------------------------------------------------------------------------------------------
@@ -92,9 +92,9 @@ Equal budgets: what is not for sale is rented for as long as the others are writ
     $ COLUMNS=999 stepsim compare $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --systems dgx-h100,aws-p5,dgx-a100 --fixed-plan --budget 2.5e6 | grep -E '^(Equal|#|[1-9-] |Ranked|[a-z0-9-]+: )'
     Equal budget: $ 2.50 M of hosts; the plan as given
     #  system    GPUs  step time     90 % interval  tokens/s     MFU    memory      free  exposed  plan
-    1  dgx-h100    32     4.75 s  4.21 s to 5.57 s     221 k  42.6 %  17.4 GiB  62.3 GiB  40.8 ms  dp 32 fsdp mb 2 full prefetch 1
-    2  dgx-a100    64     5.45 s  4.51 s to 7.03 s     192 k  58.8 %  15.0 GiB  65.0 GiB  36.7 ms  dp 64 fsdp mb 2 full prefetch 1
-    3  aws-p5       8     18.6 s  16.5 s to 21.9 s    56.2 k  43.4 %  28.6 GiB  51.0 GiB   130 ms  dp 8 fsdp mb 2 full prefetch 1
+    1  dgx-h100    32     4.75 s  4.04 s to 5.57 s     221 k  42.6 %  17.4 GiB  62.3 GiB  40.8 ms  dp 32 fsdp mb 2 full prefetch 1
+    2  dgx-a100    64     5.45 s  4.23 s to 7.03 s     192 k  58.8 %  15.0 GiB  65.0 GiB  36.7 ms  dp 64 fsdp mb 2 full prefetch 1
+    3  aws-p5       8     18.6 s  15.9 s to 21.9 s    56.2 k  43.4 %  28.6 GiB  51.0 GiB   130 ms  dp 8 fsdp mb 2 full prefetch 1
     #  system    hosts      power       time    energy   rented       owned  rented for 1 B  owned for 1 B
     1  dgx-h100      4    40.8 kW  52.4 days  81.1 MWh  $ 277 k  $ 52.4 k *           $ 277       $ 52.4 *
     2  dgx-a100      8    52.0 kW  60.2 days   119 MWh  $ 317 k  $ 33.8 k +           $ 317       $ 33.8 +
@@ -111,8 +111,8 @@ Equal targets: the fewest hosts that reach it.
     > COLUMNS=999 stepsim compare $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --systems dgx-h100,server-4xl40s --fixed-plan --target '1e12 tokens in 1d' | grep -E '^(Equal|[1-9-] |[a-z0-9-]+: )'
     Equal target: 1.00 T tokens in 30.0 days, which needs 386 k tokens/s; the plan as given
     #  system    GPUs  step time     90 % interval  tokens/s     MFU    memory      free  exposed  plan
-    1  dgx-h100    64     19.2 s  17.0 s to 22.5 s     438 k  42.2 %  15.5 GiB  64.2 GiB   170 ms  dp 64 fsdp mb 2 full prefetch 1
-    2  dgx-a100   256     11.1 s  9.22 s to 14.4 s     752 k  57.5 %  14.1 GiB  65.9 GiB  79.7 ms  dp 256 fsdp mb 2 full prefetch 1
+    1  dgx-h100    64     19.2 s  16.3 s to 22.5 s     438 k  42.2 %  15.5 GiB  64.2 GiB   170 ms  dp 64 fsdp mb 2 full prefetch 1
+    2  dgx-a100   256     11.1 s  8.66 s to 14.4 s     752 k  57.5 %  14.1 GiB  65.9 GiB  79.7 ms  dp 256 fsdp mb 2 full prefetch 1
     #  system    hosts    power       time    energy   rented       owned  rented for 1 B  owned for 1 B
     1  dgx-h100      8  81.6 kW  26.4 days  81.8 MWh  $ 279 k  $ 52.9 k *           $ 279       $ 52.9 *
     2  dgx-a100     32   208 kW  15.4 days   121 MWh  $ 324 k  $ 34.6 k +           $ 324       $ 34.6 +
@@ -138,7 +138,7 @@ Where few counts share the batch: a batch nearby that needs fewer hosts, and wha
     > for n in r["near_batches"]:
     >     print(n["global_batch"], n["hosts"], n["cost"]["time_s"] <= j["within_s"], n["cost"]["rented_usd"] < r["cost"]["rented_usd"])'
     Equal target: 1.00 T tokens in 34.0 days, which needs 340 k tokens/s; the plan as given
-    1  dgx-h100    64     19.2 s  17.0 s to 22.5 s     438 k  42.2 %  15.5 GiB  64.2 GiB   170 ms  dp 64 fsdp mb 2 full prefetch 1
+    1  dgx-h100    64     19.2 s  16.3 s to 22.5 s     438 k  42.2 %  15.5 GiB  64.2 GiB   170 ms  dp 64 fsdp mb 2 full prefetch 1
     1  dgx-h100      8  81.6 kW  26.4 days  81.8 MWh  $ 279 k  $ 52.9 k *           $ 279       $ 52.9 *
     Batches near the stated one (first line of a system) reach the target on fewer hosts, with the same plan:
     system    batch  hosts  GPUs  tokens/s       time   rented       owned  plan
@@ -170,7 +170,7 @@ Failures and checkpoints lengthen the days by 1/goodput, and all that is paid by
 Where nothing fits: what is missing, and the last places.
 
     $ COLUMNS=999 stepsim compare $ROOT/configs/pp-llama3-70b-64xh100.yaml --systems server-8xrtx4090,dgx-b200 --gpus 8 --fixed-plan --set parallel.pipeline=1 --set parallel.tensor=8 --set train.global_batch=8 | grep -E '^([1-9-] |[a-z0-9-]+: does)'
-    1  dgx-b200             8     3.90 s  2.88 s to 5.86 s    16.8 k  45.5 %  154 GiB  24.1 GiB   123 ms  tp 8 sp overlapped dp 1 mb 1
+    1  dgx-b200             8     3.90 s  2.60 s to 5.86 s    16.8 k  45.5 %  154 GiB  24.1 GiB   123 ms  tp 8 sp overlapped dp 1 mb 1
     -  server-8xrtx4090     8          -                 -         -       -  154 GiB  too much        -  nothing fits
     1  dgx-b200              1    14.3 kW  689 days  374 MWh  $ 1.89 M  $ 225 k        $ 1.89 k          $ 225
     -  server-8xrtx4090      1  4.50 kW *         -        -         -        -               -              -
@@ -179,8 +179,8 @@ Where nothing fits: what is missing, and the last places.
 A price that nobody knows: ranked by time.
 
     $ COLUMNS=999 stepsim compare $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --systems 'dgx-h100,gpu:8 h20' --gpus 8 --fixed-plan | grep -E '^(Ranked|[1-9-] |  (fastest|cheapest)|    .*not known)'
-    1  dgx-h100      8     18.6 s  16.5 s to 21.9 s    56.2 k  43.4 %  28.6 GiB  51.0 GiB   130 ms  dp 8 fsdp mb 2 full prefetch 1
-    2  gpu:8 h20     8     66.8 s  55.4 s to 85.8 s    15.7 k  80.9 %  28.6 GiB  67.0 GiB   131 ms  dp 8 fsdp mb 2 full prefetch 1
+    1  dgx-h100      8     18.6 s  15.9 s to 21.9 s    56.2 k  43.4 %  28.6 GiB  51.0 GiB   130 ms  dp 8 fsdp mb 2 full prefetch 1
+    2  gpu:8 h20     8     66.8 s  52.0 s to 85.8 s    15.7 k  80.9 %  28.6 GiB  67.0 GiB   131 ms  dp 8 fsdp mb 2 full prefetch 1
     1  dgx-h100       1    10.2 kW  206 days  79.6 MWh  $ 272 k  $ 51.5 k *           $ 272       $ 51.5 *
     2  gpu:8 h20      1  3.20 kW +  738 days  89.5 MWh        -           -               -              -
     Ranked by time (what owning gpu:8 h20 costs is not known; what renting gpu:8 h20 costs is not known).
@@ -196,15 +196,15 @@ One GPU, and a hundred thousand.
     $ COLUMNS=999 stepsim compare $ROOT/configs/gpt2-124m-gpu.yaml --systems dgx-h100,server-8xl40s --gpus 1 --fixed-plan --set train.cuda_graph=false | grep -E '^(Equal|[1-9-] |[a-z0-9-]+: [0-9])'
     > COLUMNS=999 stepsim compare $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --systems dgx-h100,server-8xl40s,gb200-nvl72 --gpus 100000 --fixed-plan --set train.micro_batch=1 --set train.global_batch=100000 | grep -E '^(Equal|[1-9-] |[a-z0-9-]+: )'
     Equal number of GPUs: 1; the plan as given
-    1  server-8xl40s     1     505 ms  396 ms to 700 ms     130 k  30.8 %  5.89 GiB  39.1 GiB      0 s  dp 1 mb 8
-    2  dgx-h100          1     167 ms  140 ms to 210 ms     393 k  34.2 %  5.89 GiB  73.8 GiB      0 s  dp 1 mb 8
+    1  server-8xl40s     1     505 ms  365 ms to 700 ms     130 k  30.8 %  5.89 GiB  39.1 GiB      0 s  dp 1 mb 8
+    2  dgx-h100          1     167 ms  132 ms to 210 ms     393 k  34.2 %  5.89 GiB  73.8 GiB      0 s  dp 1 mb 8
     1  server-8xl40s  0.125  500 W *  89.3 days  1.69 MWh  $ 3.99 k  $ 656 *          $ 3.99      $ 0.656 *
     2  dgx-h100       0.125  1.27 kW  29.4 days  1.42 MWh  $ 4.86 k  $ 921 *          $ 4.86      $ 0.921 *
     server-8xl40s: 1 of a host's 8 GPUs work; that share of its power and price is counted
     dgx-h100: 1 of a host's 8 GPUs work; that share of its power and price is counted
     Equal number of GPUs: 100000; the plan as given
-    1  server-8xl40s  100000     38.5 s  28.7 s to 56.9 s    21.3 M  3.6 %  9.47 GiB  35.5 GiB   33.0 s  dp 100000 fsdp mb 1 full prefetch 1
-    2  dgx-h100       100000     25.1 s  19.2 s to 35.7 s    32.7 M  2.0 %  9.47 GiB  70.2 GiB   23.1 s  dp 100000 fsdp mb 1 full prefetch 1
+    1  server-8xl40s  100000     38.5 s  26.0 s to 56.9 s    21.3 M  3.6 %  9.47 GiB  35.5 GiB   33.0 s  dp 100000 fsdp mb 1 full prefetch 1
+    2  dgx-h100       100000     25.1 s  17.6 s to 35.7 s    32.7 M  2.0 %  9.47 GiB  70.2 GiB   23.1 s  dp 100000 fsdp mb 1 full prefetch 1
     -  gb200-nvl72    100008          -                 -         -      -         -         -        -  none
     1  server-8xl40s  12.5 k  50.0 MW *  13.0 h  1.03 GWh  $ 2.43 M   $ 399 k *        $ 2.43 k        $ 399 *
     2  dgx-h100       12.5 k     128 MW  8.50 h  1.71 GWh  $ 5.84 M  $ 1.11 M *        $ 5.84 k     $ 1.11 k *

@@ -31,7 +31,7 @@ Four experts on each of two ranks. Each routes its 128 rows to 2 of 8 experts: 3
 The groups of tensor parallel ranks are a part of those that share experts.
 
     $ stepsim predict $ROOT/configs/ep-mixtral-8x7b-64xh100.yaml --set parallel.tensor=2 --set parallel.sequence_parallel=true | head -10
-    A step takes 3.16 s (90 % interval: 2.19 s to 5.14 s); 60 % of communication hides behind compute,
+    A step takes 3.16 s (90 % interval: 1.87 s to 5.34 s); 60 % of communication hides behind compute,
       the rest takes 5.9 % of the step; it fits, 42.5 GiB are free.
     mixtral-8x7b (46.7 B parameters, 12.9 B active), zero1 on 64 ranks (tp 2, ep 8, dp 16, pp 2, edp 4),
       bf16
@@ -44,7 +44,7 @@ The groups of tensor parallel ranks are a part of those that share experts.
 Mixtral 8x7B: 46.7 billion parameters; MFU counts the 12.9 billion that work on a token.
 
     $ stepsim predict $ROOT/configs/ep-mixtral-8x7b-64xh100.yaml
-    A step takes 3.15 s (90 % interval: 2.18 s to 5.12 s); 64 % of communication hides behind compute,
+    A step takes 3.15 s (90 % interval: 1.86 s to 5.32 s); 64 % of communication hides behind compute,
       the rest takes 3.8 % of the step; it fits, 26.2 GiB are free.
     mixtral-8x7b (46.7 B parameters, 12.9 B active), zero1 on 64 ranks (ep 8, dp 32, pp 2, edp 4), bf16
     a step: 256 sequences of 4096 tokens, 8 micro-batches of 1 a replica
@@ -109,8 +109,8 @@ Mixtral 8x7B: 46.7 billion parameters; MFU counts the 12.9 billion that work on 
         --set parallel.schedule=interleaved --set parallel.virtual_stages=8
       another schedule          103 ms        3.3 %  6 pipeline
         --set parallel.schedule=zero_bubble
-    90 % interval of the prediction: 2.18 s to 5.12 s
-      its width comes from software 15 %, experts 46 %, traffic 5 %, network 1 % (root of the sum of
+    90 % interval of the prediction: 1.86 s to 5.32 s
+      its width comes from software 15 %, experts 50 %, traffic 5 %, network 1 % (root of the sum of
         squares)
     Bottleneck: compute: gemm 68 % of the step
     warning: nothing was measured on this machine: the rates of hardware and software come from

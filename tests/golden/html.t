@@ -5,7 +5,7 @@ One page, complete in itself: nothing is fetched, the data is there, texts of th
     > printf 'model: {preset: gpt2-124m}\n' > 'a<b>&c.yaml'; stepsim predict 'a<b>&c.yaml' --set cluster.system=dgx-h100 --html - | grep -c 'a<b>'
     href="data:,"
     1
-    <h1>A step takes 2.40 s (90 % interval: 2.12 s to 2.81 s).
+    <h1>A step takes 2.40 s (90 % interval: 2.04 s to 2.81 s).
     id="bars" id="data" id="keys" id="live" id="memory" id="roofline" id="timeline" id="tip" 0
     0
     [1]
@@ -35,9 +35,9 @@ A plan that does not fit says so first; the time comes behind. Shares are of the
     > stepsim predict $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --set train.recompute=none --html - -q | grep -oE '<h1>[^<]*|It fits[^.]*[^:]*'
     <title>llama3-8b on 16 ranks: 7.38 s a step, does not fit in memory - stepsim
     <h1>Does not fit: a rank needs 158 GiB, the device has 79.6 GiB (77.9 GiB short; largest: activations 145 GiB).
-    <p>If it had the memory, a step would take 7.38 s (90 % interval: 6.55 s to 8.64 s).
+    <p>If it had the memory, a step would take 7.38 s (90 % interval: 6.30 s to 8.64 s).
     <p>With more memory: compute hides 90 % of communication: 38.5 ms of 381 ms are exposed, 0.5 % of the step. MFU 54.8 %. Bottleneck: compute: gemm 67 % of the step.
-    <h1>A step takes 1.95 s (90 % interval: 1.73 s to 2.28 s).
+    <h1>A step takes 1.95 s (90 % interval: 1.66 s to 2.28 s).
     It fits in memory: a rank needs 79.1 GiB of 79.6 GiB, 572 MiB are free; it fills 99.3 % of the memory; a search for plans stays within 90 % where it can. Bottleneck
 
 A pipeline's page stays small: what is more than a browser draws op by op is drawn in blocks, the stage that ends last is whole:

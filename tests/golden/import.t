@@ -64,7 +64,7 @@ is in tests/unit/test_import.c.)
     #   17  not modelled  plugin.name = mine: not known to stepsim
     stepsim: titan.toml:17: plugin.name is no key that stepsim knows
     stepsim: titan.toml: a config of torchtitan, of which 7 keys are taken and 1 not modelled (`stepsim import` shows each)
-    A step takes 1.54 s (90 % interval: 1.34 s to 1.86 s); 50 % of communication hides behind compute,
+    A step takes 1.54 s (90 % interval: 1.28 s to 1.86 s); 50 % of communication hides behind compute,
       the rest takes 9.3 % of the step; it fits, 119 GiB are free.
     llama3-8b (8.03 B parameters), fsdp on 64 ranks (tp 2, dp 32), bf16
     a step: 64 sequences of 8192 tokens, 1 micro-batch of 2 a replica
@@ -89,7 +89,7 @@ A command line of Megatron-LM, as its scripts have it.
     cluster:
       system: dgx-a100 # --system
       nodes: 2 # nnodes
-    A step takes 4.97 s (90 % interval: 4.07 s to 6.48 s); 35 % of communication hides behind compute,
+    A step takes 4.97 s (90 % interval: 3.81 s to 6.48 s); 35 % of communication hides behind compute,
       the rest takes 10.6 % of the step; it fits, 38.7 GiB are free.
 
 DeepSpeed says nothing of the model: a Hugging Face config.json beside it does, or a preset's name.
@@ -344,13 +344,13 @@ What a file leaves to others is counted, and a plan that is larger than the file
     stepsim: nemo.yaml: a config of NeMo and Megatron-Bridge, of which 7 keys are taken and 2 not modelled (`stepsim import` shows each)
     stepsim: it names no machine: one dgx-h100 is assumed (--gpus N takes more, --set cluster.system=NAME takes another)
     stepsim: it names no vocabulary: 50257 tokens are assumed (--set model.vocab=N takes another)
-    A step takes 8.58 ms (90 % interval: 5.02 ms to 17.5 ms); 0 % of communication hides behind compute,
+    A step takes 8.58 ms (90 % interval: 4.20 ms to 17.5 ms); 0 % of communication hides behind compute,
       the rest takes 1.7 % of the step; it fits, 78.6 GiB are free.
     stepsim: nemo.yaml: 2 of its values are not in the file, such as model.tensor_model_parallel_size = ${TP} (--set parallel.tensor)
     stepsim: nemo.yaml: a config of NeMo and Megatron-Bridge, of which 7 keys are taken and 2 not modelled (`stepsim import` shows each)
     stepsim: it names no machine: dgx-h100 is assumed (--set cluster.system=NAME takes another)
     stepsim: it names no vocabulary: 50257 tokens are assumed (--set model.vocab=N takes another)
-    A step takes 39.7 ms (90 % interval: 23.2 ms to 81.2 ms); 0 % of communication hides behind compute,
+    A step takes 39.7 ms (90 % interval: 19.4 ms to 81.2 ms); 0 % of communication hides behind compute,
       the rest takes 1.7 % of the step; it fits, 78.4 GiB are free.
     custom (3.32 M parameters), zero1 on 8 ranks (tp 4, dp 2), bf16
     stepsim: large.sh: its parallel degrees take 32 GPUs, and it has 8 (--gpus N takes more)

@@ -68,7 +68,7 @@ Recipes that are Python: torchtitan's config_registry.py, Megatron-Bridge's and 
     #   11  taken         compile.enable = true: as train.stack
     #   13  taken         _function_ = llama3_8b_mxfp8_tp: as model.preset, train.fused_kernels
     #   19  not modelled  _line_19 = if os.environ.get("WI...: a statement that is not run
-    A step takes 1.11 s (90 % interval: 0.977 s to 1.31 s); 90 % of communication hides behind compute,
+    A step takes 1.11 s (90 % interval: 0.937 s to 1.31 s); 90 % of communication hides behind compute,
       the rest takes 1.5 % of the step; it fits, 47.4 GiB are free.
     $ cat >bridge.py <<'END'
     > from .common import _pretrain_common

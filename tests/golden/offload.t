@@ -33,7 +33,7 @@ Offloading: what crosses to the host and back, what it leaves on the device, and
 The interval is as wide as hosts differ; a warning says what was taken, and how much memory each host needs.
 
     $ COLUMNS=999 stepsim predict $ROOT/configs/llama3-8b-fsdp-64xh100.yaml --set train.offload=optimizer 2>&1 | grep -E '^90 %|offload'
-    90 % interval of the prediction: 2.18 s to 2.97 s
+    90 % interval of the prediction: 2.09 s to 2.97 s
     warning: offload: 15.0 GiB of each host's memory are in use
     warning: offload: the host's update is taken at 390 GB/s for all ranks of a host; hosts, threads and bindings differ by a factor of 4 either way, and so does the interval
 

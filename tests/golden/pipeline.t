@@ -1,7 +1,7 @@
 Four stages of a tiny model: the step, and a row for each stage.
 
     $ stepsim predict $ROOT/configs/pp-tiny.yaml --set train.cuda_graph=true | grep -v '^90 %'
-    A step takes 489 us (90 % interval: 425 us to 590 us); 32 % of communication hides behind compute,
+    A step takes 489 us (90 % interval: 406 us to 590 us); 32 % of communication hides behind compute,
       the rest takes 9.9 % of the step; it fits, 78.6 GiB are free.
     custom (210 k parameters), none on 4 ranks (pp 4), bf16
     a step: 8 sequences of 32 tokens, 4 micro-batches of 2 a replica

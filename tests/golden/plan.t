@@ -7,27 +7,27 @@ What the config itself gives is where the search starts; the table ends with wha
       plans, best first
             plan                                     step time     90 % interval  tokens/s     MFU
           memory      free  exposed  limited by
-         1  dp 64 fsdp mb 1 prefetch 2 kept             2.02 s  1.80 s to 2.38 s     518 k  49.9 %
+         1  dp 64 fsdp mb 1 prefetch 2 kept             2.02 s  1.73 s to 2.38 s     518 k  49.9 %
         56.0 GiB  23.7 GiB  42.5 ms  compute: gemm 66 % of the step
-         2  dp 64 fsdp mb 1 prefetch 2                  2.08 s  1.85 s to 2.44 s     503 k  48.5 %
+         2  dp 64 fsdp mb 1 prefetch 2                  2.08 s  1.78 s to 2.44 s     503 k  48.5 %
         43.8 GiB  35.9 GiB  42.5 ms  compute: gemm 67 % of the step
-         3  dp 64 fsdp mb 2 full 16 prefetch 2 kept     2.14 s  1.90 s to 2.51 s     490 k  47.2 %
+         3  dp 64 fsdp mb 2 full 16 prefetch 2 kept     2.14 s  1.83 s to 2.51 s     490 k  47.2 %
         59.6 GiB  20.0 GiB  21.2 ms  compute: gemm 67 % of the step
-         4  dp 64 fsdp mb 2 full 16 prefetch 2          2.17 s  1.93 s to 2.55 s     483 k  46.6 %
+         4  dp 64 fsdp mb 2 full 16 prefetch 2          2.17 s  1.85 s to 2.55 s     483 k  46.6 %
         47.5 GiB  32.2 GiB  21.2 ms  compute: gemm 67 % of the step
-         5  dp 64 fsdp mb 1 full 16 prefetch 2 kept     2.25 s  1.99 s to 2.64 s     466 k  44.9 %
+         5  dp 64 fsdp mb 1 full 16 prefetch 2 kept     2.25 s  1.92 s to 2.64 s     466 k  44.9 %
         39.9 GiB  39.7 GiB  42.5 ms  compute: gemm 65 % of the step
-         6  dp 64 fsdp mb 1 full 16 prefetch 2          2.31 s  2.05 s to 2.71 s     454 k  43.8 %
+         6  dp 64 fsdp mb 1 full 16 prefetch 2          2.31 s  1.97 s to 2.71 s     454 k  43.8 %
         27.8 GiB  51.9 GiB  42.5 ms  compute: gemm 65 % of the step
-         7  dp 64 fsdp mb 2 full prefetch 2 kept        2.37 s  2.10 s to 2.78 s     443 k  42.7 %
+         7  dp 64 fsdp mb 2 full prefetch 2 kept        2.37 s  2.02 s to 2.78 s     443 k  42.7 %
         27.6 GiB  52.0 GiB  21.2 ms  compute: gemm 66 % of the step
-         8  dp 64 fsdp mb 2 full prefetch 2             2.40 s  2.12 s to 2.81 s     438 k  42.2 %
+         8  dp 64 fsdp mb 2 full prefetch 2             2.40 s  2.04 s to 2.81 s     438 k  42.2 %
         15.4 GiB  64.2 GiB  21.2 ms  compute: gemm 66 % of the step
-         9  dp 64 fsdp mb 1 full prefetch 2 kept        2.48 s  2.19 s to 2.91 s     424 k  40.9 %
+         9  dp 64 fsdp mb 1 full prefetch 2 kept        2.48 s  2.11 s to 2.91 s     424 k  40.9 %
         23.9 GiB  55.7 GiB  42.5 ms  compute: gemm 64 % of the step
-        10  dp 64 fsdp mb 1 full prefetch 2             2.53 s  2.25 s to 2.98 s     414 k  39.9 %
+        10  dp 64 fsdp mb 1 full prefetch 2             2.53 s  2.16 s to 2.98 s     414 k  39.9 %
         11.8 GiB  67.9 GiB  42.5 ms  compute: gemm 64 % of the step
-    config  dp 64 fsdp mb 2 full prefetch 1             2.40 s  2.12 s to 2.81 s     438 k  42.2 %
+    config  dp 64 fsdp mb 2 full prefetch 1             2.40 s  2.04 s to 2.81 s     438 k  42.2 %
         15.0 GiB  64.6 GiB  21.3 ms  compute: gemm 66 % of the step
     The best plan takes 15.5 % less time than the config's own.
     Pareto front: less memory for more time (plans up to 15 % slower than the best):
@@ -113,9 +113,9 @@ Plans may use 90 % of the memory, and where none needs so little, all of it.
       plans, best first
             plan                        step time     90 % interval  tokens/s     MFU    memory     free
         exposed  limited by
-         1  dp 64 fsdp mb 2 prefetch 2     1.95 s  1.73 s to 2.28 s     539 k  52.0 %  79.5 GiB  150 MiB
+         1  dp 64 fsdp mb 2 prefetch 2     1.95 s  1.66 s to 2.28 s     539 k  52.0 %  79.5 GiB  150 MiB
         21.2 ms  compute: gemm 68 % of the step
-    config  dp 64 fsdp mb 2 prefetch 1     1.95 s  1.73 s to 2.28 s     539 k  52.0 %  79.1 GiB  572 MiB
+    config  dp 64 fsdp mb 2 prefetch 1     1.95 s  1.66 s to 2.28 s     539 k  52.0 %  79.1 GiB  572 MiB
         21.3 ms  compute: gemm 68 % of the step
     No plan leaves 10 % of the memory free; those that fit are shown.
     The best plan takes 0.0 % less time than the config's own.
@@ -132,8 +132,8 @@ Plans may use 90 % of the memory, and where none needs so little, all of it.
 The config's own plan may be faster with more.
 
     $ sed 's/recompute: full/recompute: none/' $ROOT/configs/llama3-8b-fsdp-64xh100.yaml > own.yaml; COLUMNS=999 stepsim plan own.yaml --set parallel.strategy=fsdp --set parallel.tensor=1 --set parallel.context=1 --set parallel.pipeline=1 | grep -e own -e ' 1  '
-         1  dp 64 fsdp mb 1 prefetch 2 kept             2.02 s  1.80 s to 2.38 s     518 k  49.9 %  56.0 GiB  23.7 GiB  42.5 ms  compute: gemm 66 % of the step
-    config  dp 64 fsdp mb 2 prefetch 1                  1.95 s  1.73 s to 2.28 s     539 k  52.0 %  79.1 GiB   572 MiB  21.3 ms  compute: gemm 68 % of the step
+         1  dp 64 fsdp mb 1 prefetch 2 kept             2.02 s  1.73 s to 2.38 s     518 k  49.9 %  56.0 GiB  23.7 GiB  42.5 ms  compute: gemm 66 % of the step
+    config  dp 64 fsdp mb 2 prefetch 1                  1.95 s  1.66 s to 2.28 s     539 k  52.0 %  79.1 GiB   572 MiB  21.3 ms  compute: gemm 68 % of the step
     The config's own plan fills 99 % of the memory; plans may use 90 %, and the best takes 4.1 % more time.
     48 plans: 0 illegal, 8 need more than 90 % of the memory, 0 cannot be among the best, 40 timed; those shown are predicted in full
 
@@ -151,9 +151,9 @@ Nothing fits: what needs least, and what it misses.
       best first
             plan            step time     90 % interval  tokens/s     MFU   memory               free
         exposed  limited by
-     least  dp 1 mb 1 full     9.18 s  8.13 s to 10.8 s    7.14 k  44.1 %  139 GiB  58.9 GiB too much
+     least  dp 1 mb 1 full     9.18 s  7.80 s to 10.8 s    7.14 k  44.1 %  139 GiB  58.9 GiB too much
             0 s  compute: gemm 66 % of the step
-    config  dp 1 mb 2 full     9.03 s  8.00 s to 10.6 s    7.26 k  44.8 %  143 GiB  63.0 GiB too much
+    config  dp 1 mb 2 full     9.03 s  7.68 s to 10.6 s    7.26 k  44.8 %  143 GiB  63.0 GiB too much
             0 s  compute: gemm 66 % of the step
     No plan fits. The one that needs least lacks 58.9 GiB of memory on each device.
     Words of a plan: dp: data-parallel ranks; mb: sequences of a micro-batch; full: layers are

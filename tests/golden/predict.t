@@ -1,7 +1,7 @@
 A system of the catalogue, of any size: no MPI, no GPU, no profile. The table:
 
     $ stepsim predict $ROOT/configs/llama3-8b-fsdp-64xh100.yaml
-    A step takes 2.40 s (90 % interval: 2.12 s to 2.81 s); 90 % of communication hides behind compute,
+    A step takes 2.40 s (90 % interval: 2.04 s to 2.81 s); 90 % of communication hides behind compute,
       the rest takes 0.9 % of the step; it fits, 64.6 GiB are free.
     llama3-8b (8.03 B parameters), fsdp on 64 ranks (dp 64), bf16
     a step: 128 sequences of 8192 tokens, 1 micro-batch of 2 a replica
@@ -57,7 +57,7 @@ A system of the catalogue, of any size: no MPI, no GPU, no profile. The table:
       16-bit weights, fp32 master copy  38.7 ms        1.6 %  1 format
         --set train.param_dtype=bf16 --set train.master_weights=true --set train.grad_dtype=bf16
         --set train.reduce_dtype=bf16
-    90 % interval of the prediction: 2.12 s to 2.81 s
+    90 % interval of the prediction: 2.04 s to 2.81 s
       its width comes from software 15 %, traffic 6 % (root of the sum of squares)
     Bottleneck: compute: gemm 66 % of the step
     warning: nothing was measured on this machine: the rates of hardware and software come from
@@ -126,8 +126,8 @@ A search and a comparison count it, too, and see the same step; advice tries cha
     step time                     60.5 s
       larger micro-batches              20.0 s       33.1 %  3 fuse        --set train.micro_batch=32
     step time                   40.5 s
-    config  dp 1 mb 1     60.5 s  38.1 s to 112 s     277 k  24.1 %  3.34 GiB  76.3 GiB      0 s  compute: gemm 51 % of the step
-    1  dgx-h100     1     60.5 s  38.1 s to 112 s     277 k  24.1 %  3.34 GiB  76.3 GiB      0 s  dp 1 mb 1
+    config  dp 1 mb 1     60.5 s  32.6 s to 112 s     277 k  24.1 %  3.34 GiB  76.3 GiB      0 s  compute: gemm 51 % of the step
+    1  dgx-h100     1     60.5 s  32.6 s to 112 s     277 k  24.1 %  3.34 GiB  76.3 GiB      0 s  dp 1 mb 1
     stepsim: no plan is legal on 2 ranks: --set train.global_batch=16384: gpipe keeps 16384 micro-batches of 12 layers in flight, too many to be simulated (parallel.schedule 1f1b does not)
     step time                      27.5 s
 
@@ -145,7 +145,7 @@ A target: time, energy, CO2 and money of a whole training, counted as compare co
     For 1.00 T tokens on 64 GPUs:
                amount  from
     ---------------------------------------------------------------------------------
-    time    26.4 days  23.5 days to 31.0 days (90 % interval), 954 k steps
+    time    26.4 days  22.5 days to 31.0 days (90 % interval), 954 k steps
     energy   81.8 MWh  10.2 kW a host, PUE 1.58
     CO2        36.4 t  0.445 kg/kWh
     rented    $ 279 k  $ 6.88 a GPU and hour
@@ -210,7 +210,7 @@ Failures by GPU: the job's rate follows from the number of GPUs, and a target sa
     > stepsim predict $fsdp --set cluster.mtbf_gpu_hours=50677 --json - | python3 cost.py
     > stepsim predict $fsdp --set cluster.mtbf_gpu_hours=50677 --set cluster.nodes=2048 --set train.global_batch=32768 --json - | python3 cost.py
     goodput                        99.4 %               a checkpoint every 5.13 h
-    time           26.6 days  23.6 days to 31.2 days (90 % interval), 954 k steps, goodput 99.4 %
+    time           26.6 days  22.7 days to 31.2 days (90 % interval), 954 k steps, goodput 99.4 %
     interruptions      0.807  one every 33.0 days, a checkpoint every 5.13 h
     0.99770520525392 52272.1286127802 0.0 50677.0 6334.625
     0.996754164462149 36950.2662872291 0.0 50677.0 3167.313
@@ -222,7 +222,7 @@ No line is wider than the page, which is 100 characters where there is no termin
 
     $ for c in $ROOT/configs/*.yaml; do stepsim predict $c --set cluster.system=dgx-h100 2>/dev/null; done | awk 'length > 100'
     $ COLUMNS=60 stepsim predict $ROOT/configs/ddp-gpt2-774m-32xl40s.yaml | sed -n '1,3p;/^Changes/,/^  16/p;/^Warning/,$p'
-    A step takes 608 ms (90 % interval: 486 ms to 818 ms); 78 %
+    A step takes 608 ms (90 % interval: 451 ms to 818 ms); 78 %
       of communication hides behind compute, the rest takes
       15.4 % of the step; it fits, 18.8 GiB are free.
     Changes that shorten the step, each alone; symptom: exposed
@@ -251,14 +251,14 @@ What does not fit is said first; --require-fit makes it an error. A sweep never 
     > show 0 topo --require-fit
     exit code 3
     DOES NOT FIT: a rank needs 151 GiB, the device has 79.6 GiB (71.8 GiB short; largest: optimizer
-      state 59.8 GiB). With more memory: a step takes 2.49 s (90 % interval: 2.20 s to 2.95 s); 95 % of
+      state 59.8 GiB). With more memory: a step takes 2.49 s (90 % interval: 2.11 s to 2.95 s); 95 % of
       communication hides behind compute, the rest takes 0.5 % of the step.
     stepsim: --require-fit: it does not fit in memory
     exit code 0
-    A step takes 2.40 s (90 % interval: 2.12 s to 2.81 s); 90 % of communication hides behind compute,
+    A step takes 2.40 s (90 % interval: 2.04 s to 2.81 s); 90 % of communication hides behind compute,
       the rest takes 0.9 % of the step; it fits, 64.6 GiB are free.
     exit code 0
-    A step takes 7.03 s (90 % interval: 6.24 s to 8.25 s); 48 % of communication hides behind compute,
+    A step takes 7.03 s (90 % interval: 5.99 s to 8.25 s); 48 % of communication hides behind compute,
       the rest takes 1.9 % of the step; it fits, 7.97 GiB are free.
     llama3-8b (8.03 B parameters), zero2 on 64 ranks (dp 64), bf16
     a step: 384 sequences of 8192 tokens, 1 micro-batch of 6 a replica

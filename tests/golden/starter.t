@@ -38,7 +38,7 @@ A config from a few words, and two configs beside each other.
     stepsim: init: my.yaml exists already; give another name, or none to print the config
     [2]
     $ stepsim predict --model llama3-8b --system dgx-h100 --gpus 64 -q | head -9
-    A step takes 8.34 s (90 % interval: 7.40 s to 9.78 s); 90 % of communication hides behind compute,
+    A step takes 8.34 s (90 % interval: 7.11 s to 9.78 s); 90 % of communication hides behind compute,
       the rest takes 2.0 % of the step; it fits, 36.3 GiB are free.
     llama3-8b (8.03 B parameters), fsdp on 64 ranks (dp 64), bf16
     a step: 512 sequences of 8192 tokens, 8 micro-batches of 1 a replica
@@ -77,7 +77,7 @@ A config from a few words, and two configs beside each other.
     [2]
 A folder with Hugging Face's config.json:
     $ mkdir m; echo '{"model_type": "llama", "hidden_size": 2048, "num_hidden_layers": 16, "num_attention_heads": 32, "intermediate_size": 8192, "vocab_size": 32000, "max_position_embeddings": 131072}' >m/config.json; stepsim predict --model m --gpus 8 -q | head -5
-    A step takes 12.0 s (90 % interval: 10.4 s to 14.5 s); 91 % of communication hides behind compute,
+    A step takes 12.0 s (90 % interval: 9.94 s to 14.5 s); 91 % of communication hides behind compute,
       the rest takes 2.5 % of the step; it fits, 70.5 GiB are free.
     llama (1.20 B parameters), fsdp on 8 ranks (dp 8), bf16
     a step: 1024 sequences of 4096 tokens, 128 micro-batches of 1 a replica

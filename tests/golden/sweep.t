@@ -64,11 +64,11 @@ Weak scaling: the batch of each GPU stays, and the file's global batch gives way
       batch_per_gpu: 2
       micro_batch
     llama3-8b, 256 sequences of 8192 tokens a step, on 64 x NVIDIA H100 SX
-         1  dp 64 fsdp mb 1 prefetch 2 kept             4.05 s  3.59 s to 
+         1  dp 64 fsdp mb 1 prefetch 2 kept             4.05 s  3.45 s to 
     llama3-8b, 256 sequences of 8192 tokens a step, on 64 x NVIDIA H100 SX
-         1  dp 64 fsdp mb 1 prefetch 2 kept             4.05 s  3.59 s to 
+         1  dp 64 fsdp mb 1 prefetch 2 kept             4.05 s  3.45 s to 
     llama3-8b, 256 sequences of 8192 tokens a step, on 64 x NVIDIA H100 SX
-         1  dp 64 fsdp mb 1 prefetch 2 kept             4.05 s  3.59 s to 
+         1  dp 64 fsdp mb 1 prefetch 2 kept             4.05 s  3.45 s to 
 
 What is wrong with it:
 

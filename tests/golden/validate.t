@@ -258,7 +258,7 @@ The JSON says what a row's interval consists of; the squares add up, with what o
     > inferred = math.sqrt(whole**2 - sum(w * w for w in parts.values()))
     > print(" ".join(sorted(parts)), parts["software"], "%.3f" % inferred)
     > END
-    gpu network software traffic 0.28 0.200
+    gpu network software traffic 0.37 0.130
 
 A model fine-tuned for a task has a head of two columns for it and none of its vocabulary:
 
