@@ -104,6 +104,8 @@ EXPERTS = (
     ('gpt-oss 120B in bf16, Megatron Bridge', span, steps(source=BRIDGE, model='gpt-oss', dtype='bf16')),
     ("gpt-oss in Hugging Face's Trainer (B300)", span, steps(source='halo', model='gpt-oss', framework='^TRL')),
     ('Halo on 8 ranks (B300)', span, steps(source='halo', ep='^8$')),
+    ('DeepEP over EFA, between AWS hosts', span, steps(source='dispatchers', set='deepep')),
+    ("NCCL's all-to-all there", span, steps(lambda r: 'deepep' not in r['set'], source='dispatchers')),
     ('KempnerForge', span, steps(source='KempnerForge', model='MoE')),
     ("MegaScale-MoE's own runs and its baseline", span, steps(source='MegaScale-MoE')),
     (
