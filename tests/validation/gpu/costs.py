@@ -1,4 +1,4 @@
-"""Small costs: the host's time of ops, of wrappers and of optimizers; grouped products; FlexAttention."""
+"""Small costs: the host's time of ops, wrappers and optimizers; grouped products, FlexAttention, looked-up rows."""
 
 import dataclasses
 import time
@@ -235,3 +235,26 @@ def flex(o, left):
         forward = timed(run)
         back = timed(lambda: torch.autograd.grad(out, (q, k, v), g, retain_graph=True)) if GPU else 0.0
         table.row(batch, heads, kv_heads, tokens, size, window, forward, back)
+
+
+# ---- looked-up rows ----
+
+
+def lookups(o, left):
+    """The gradient of a few rows that many look up, by the call that looks them up."""
+    table = Table(o.folder, "lookups", "call dtype rows_of_table columns lookups loads seconds".split())
+    cases = [(32, 2880, 4096), (32, 2880, 32768), (32, 5760, 32768), (128, 1536, 32768), (8, 4096, 16384)]
+    for count, columns, rows in [(4, 32, 64)] if o.tiny else cases:
+        for loads in ("even", "a quarter to one"):
+            first = rows // (count if loads == "even" else 4)
+            rest = torch.arange(rows - first) * (count - 1) // max(1, rows - first) + 1
+            ids = torch.cat([torch.zeros(first, dtype=torch.long), rest]).to(DEVICE)
+            for dtype in (BF16, FP32):
+                if left() < 0:
+                    return
+                w = torch.zeros(count, columns, device=DEVICE, dtype=dtype, requires_grad=True)
+                g = torch.randn(rows, columns, device=DEVICE, dtype=dtype)
+                looked_up = {"index": w[ids], "index_select": w.index_select(0, ids), "embedding": F.embedding(ids, w)}
+                for name, y in looked_up.items():
+                    s = timed(lambda y=y, w=w, g=g: torch.autograd.grad(y, w, g, retain_graph=True), 0.02, least=2)
+                    table.row(name, str(dtype), count, columns, rows, loads, s)

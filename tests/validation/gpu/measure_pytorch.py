@@ -5,9 +5,9 @@
             [--only NAME,...] [--budget SECONDS] [--tiny]
 
 Writes FOLDER/PART.csv and, for each step, FOLDER/kernels-NAME.csv. Further parts: host-ops, host-models,
-host-optimizers, grouped, flex, and jax, which is jax_ops.py. Steps need transformers, one of them peft. --only names
-steps. --budget starts nothing after so many seconds. --tiny tries the script on small sizes, without a GPU, too; its
-times mean nothing.
+host-optimizers, grouped, flex, lookups, and jax, which is jax_ops.py. Steps need transformers, one of them peft. --only
+names steps. --budget starts nothing after so many seconds. --tiny tries the script on small sizes, without a GPU, too;
+its times mean nothing.
 
 Times are medians of CUDA events: of a call among many back to back, of a step among eight after three others.
 The columns are described in tests/validation/gpu/README.md.
@@ -214,7 +214,7 @@ def jax(o, left):
 
 PARTS = {"products": products, "fp8": fp8, "attention": attention, "ops": ops, "steps": steps, "jax": jax}
 PARTS |= {"host-ops": costs.host_ops, "host-models": costs.host_models, "host-optimizers": costs.host_optimizers}
-PARTS |= {"grouped": costs.grouped, "flex": costs.flex}
+PARTS |= {"grouped": costs.grouped, "flex": costs.flex, "lookups": costs.lookups}
 
 
 def main():

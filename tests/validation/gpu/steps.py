@@ -45,6 +45,50 @@ def gpt2(layers, hidden, heads, **more):
     return transformers.GPT2Config(n_layer=layers, n_embd=hidden, n_head=heads, n_positions=1024, **more)
 
 
+def opt():
+    import transformers
+
+    sizes = {"num_hidden_layers": 24, "hidden_size": 2048, "num_attention_heads": 32, "ffn_dim": 8192}
+    return transformers.OPTConfig(vocab_size=50272, word_embed_proj_dim=2048, **sizes)
+
+
+def deepseek():
+    ranks = {"q_lora_rank": None, "kv_lora_rank": 512, "qk_rope_head_dim": 64, "qk_nope_head_dim": 128}
+    experts = {"n_routed_experts": 64, "n_shared_experts": 2, "num_experts_per_tok": 6, "moe_intermediate_size": 1408}
+    dense = {"v_head_dim": 128, "first_k_dense_replace": 1}
+    return llama("DeepseekV2", 6, 2048, 16, 16, 10944, 102400, **dense, **ranks, **experts)
+
+
+def lfm2():
+    layers = ["full_attention" if i in (2, 5, 8, 10, 12, 14) else "conv" for i in range(16)]
+    sizes = {"block_ff_dim": 12288, "block_auto_adjust_ff_dim": True, "block_ffn_dim_multiplier": 1.0}
+    return llama("Lfm2", 16, 2048, 32, 8, 12288, 65536, True, layer_types=layers, **sizes)
+
+
+def decoder_and_encoder(kind, layers, hidden, heads, ffn, **more):
+    import transformers
+
+    sizes = {end + "_layers": layers for end in ("encoder", "decoder")}
+    sizes |= {end + "_attention_heads": heads for end in ("encoder", "decoder")}
+    sizes |= {end + "_ffn_dim": ffn for end in ("encoder", "decoder")}
+    return getattr(transformers, kind + "Config")(d_model=hidden, **sizes, **more)
+
+
+def bart():
+    return decoder_and_encoder("Bart", 12, 1024, 16, 4096, vocab_size=50265, max_position_embeddings=1024)
+
+
+def whisper():
+    tokens = {"vocab_size": 51865, "max_target_positions": 448, "max_source_positions": 1500}
+    return decoder_and_encoder("Whisper", 12, 768, 12, 3072, num_mel_bins=80, **tokens)
+
+
+def bloom():
+    import transformers
+
+    return transformers.BloomConfig(n_layer=24, hidden_size=1024, n_head=16, vocab_size=250880)
+
+
 def t5_large():
     import transformers
 
@@ -77,6 +121,21 @@ CONFIGS = {
         num_experts_per_tok=8,
     ),
     "gpt-oss-4-layers": lambda: llama("GptOss", 4, 2880, 64, 8, 2880, 201088, head_dim=64, num_local_experts=32),
+    "pythia-1.4b": lambda: llama("GPTNeoX", 24, 2048, 16, None, 8192, 50304),
+    "gemma2-2b": lambda: llama("Gemma2", 26, 2304, 8, 4, 9216, 256000, True, head_dim=256, sliding_window=4096),
+    "phi3-mini": lambda: llama("Phi3", 32, 3072, 32, 32, 8192, 32064, sliding_window=2047),
+    "opt-1.3b": opt,
+    "deepseek-v2-lite-6-layers": deepseek,
+    "mixtral-2-layers": lambda: llama("Mixtral", 2, 4096, 32, 8, 14336, 32000, num_local_experts=8),
+    "starcoder2-3b": lambda: llama("Starcoder2", 30, 3072, 24, 2, 12288, 49152, True, sliding_window=4096),
+    "olmo2-1b": lambda: llama("Olmo2", 16, 2048, 16, 16, 8192, 100352),
+    "qwen2.5-1.5b": lambda: llama("Qwen2", 28, 1536, 12, 2, 8960, 151936, True),
+    "smollm-135m": lambda: llama("Llama", 30, 576, 9, 3, 1536, 49152, True),
+    "lfm2-1.2b": lfm2,
+    "roberta-base": lambda: encoder("Roberta", 12, 768, 12, 3072, vocab_size=50265, max_position_embeddings=514),
+    "bart-large": bart,
+    "whisper-small": whisper,
+    "bloom-560m": bloom,
 }
 
 
@@ -99,6 +158,7 @@ class Case:
 CASES = [
     Case("llama-1b-bf16", "llama-1b", 4, 2048, BF16),
     Case("qwen2.5-0.5b-trainer", "qwen2.5-0.5b", 4, 2048, FP32, BF16, wrap="trainer"),
+    Case("smollm-135m-trainer", "smollm-135m", 8, 1024, FP32, BF16, wrap="trainer"),
     Case("llama-1b-fsdp-foreach", "llama-1b", 4, 2048, FP32, wrap="fsdp", optimizer="foreach"),
     Case("llama-1b-fsdp-fused", "llama-1b", 4, 2048, FP32, wrap="fsdp"),
     Case("llama-1b-ddp-amp", "llama-1b", 4, 2048, FP32, BF16, wrap="ddp"),
@@ -120,6 +180,20 @@ CASES = [
     Case("llama-1b-bf16-ckpt-8k", "llama-1b", 2, 8192, BF16, checkpoints=True),
     Case("qwen3-0.6b-amp-short", "qwen3-0.6b", 8, 512, FP32, BF16),
     Case("llama-1b-bf16-compiled", "llama-1b", 4, 2048, BF16, compiled="model"),
+    Case("pythia-1.4b-amp", "pythia-1.4b", 4, 2048, FP32, BF16),
+    Case("gemma2-2b-bf16", "gemma2-2b", 2, 2048, BF16),
+    Case("phi3-mini-bf16-ckpt", "phi3-mini", 2, 4096, BF16, checkpoints=True),
+    Case("opt-1.3b-amp", "opt-1.3b", 4, 2048, FP32, BF16),
+    Case("deepseek-v2-lite-6-layers-bf16", "deepseek-v2-lite-6-layers", 2, 4096, BF16),
+    Case("mixtral-2-layers-bf16", "mixtral-2-layers", 2, 4096, BF16),
+    Case("starcoder2-3b-bf16-ckpt", "starcoder2-3b", 2, 4096, BF16, checkpoints=True),
+    Case("olmo2-1b-bf16", "olmo2-1b", 4, 2048, BF16),
+    Case("qwen2.5-1.5b-bf16-ckpt-16k", "qwen2.5-1.5b", 1, 16384, BF16, checkpoints=True),
+    Case("lfm2-1.2b-bf16", "lfm2-1.2b", 2, 4096, BF16),
+    Case("roberta-base-amp", "roberta-base", 32, 512, FP32, BF16),
+    Case("bart-large-amp", "bart-large", 16, 512, FP32, BF16),
+    Case("whisper-small-amp", "whisper-small", 8, 448, FP32, BF16),
+    Case("bloom-560m-amp", "bloom-560m", 4, 1024, FP32, BF16),
 ]
 
 
@@ -128,7 +202,10 @@ def shrink(config):
     small = {"num_hidden_layers": 2, "num_layers": 2, "num_decoder_layers": 2, "hidden_size": 64, "vocab_size": 1024}
     small |= {"num_attention_heads": 4, "intermediate_size": 128, "d_ff": 128, "moe_intermediate_size": 64}
     small |= {"num_experts": 8, "num_local_experts": 8, "num_key_value_heads": 2 if hasattr(config, "head_dim") else 4}
-    small |= {n: 1 for n in ("pad_token_id", "bos_token_id", "eos_token_id", "cls_token_id", "sep_token_id")}
+    small |= {"encoder_attention_heads": 4, "decoder_attention_heads": 4}
+    if hasattr(config, "kv_lora_rank"):  # every head has its own keys
+        small["num_key_value_heads"] = 4
+    small |= {n: 1 for n in ("pad_token_id", "bos_token_id", "eos_token_id", "cls_token_id", "sep_token_id", "decoder_start_token_id")}
     for name, value in small.items():
         if getattr(config, name, None) is not None:
             setattr(config, name, value)
@@ -160,7 +237,8 @@ def wrapped(model, case):
 def build(config, case):
     import transformers
 
-    kinds = {"bert": "MaskedLM", "modernbert": "MaskedLM", "vit": "ImageClassification", "t5": "Seq2SeqLM"}
+    kinds = {"bert": "MaskedLM", "modernbert": "MaskedLM", "roberta": "MaskedLM", "vit": "ImageClassification"}
+    kinds |= {"t5": "Seq2SeqLM", "bart": "Seq2SeqLM", "whisper": "SpeechSeq2Seq"}
     kind = getattr(transformers, "AutoModelFor" + kinds.get(config.model_type, "CausalLM"))
     with torch.device(DEVICE):
         model = kind.from_config(config, dtype=case.dtype)
@@ -184,7 +262,10 @@ def batch(config, micro_batch, tokens):
         pixels = torch.randn(micro_batch, 3, 224, 224, device=DEVICE)
         return {"pixel_values": pixels, "labels": torch.randint(0, 1000, (micro_batch,), device=DEVICE)}
     ids = torch.randint(0, config.vocab_size, (micro_batch, tokens), device=DEVICE)
-    if config.model_type != "t5":
+    if config.model_type == "whisper":
+        frames = torch.randn(micro_batch, config.num_mel_bins, 2 * config.max_source_positions, device=DEVICE)
+        return {"input_features": frames, "labels": ids}
+    if config.model_type not in ("t5", "bart"):
         return {"input_ids": ids, "labels": ids}
     source = torch.randint(0, config.vocab_size, (micro_batch, SOURCE_TOKENS), device=DEVICE)
     return {"input_ids": source, "labels": ids}
