@@ -205,7 +205,8 @@ def shrink(config):
     small |= {"encoder_attention_heads": 4, "decoder_attention_heads": 4}
     if hasattr(config, "kv_lora_rank"):  # every head has its own keys
         small["num_key_value_heads"] = 4
-    small |= {n: 1 for n in ("pad_token_id", "bos_token_id", "eos_token_id", "cls_token_id", "sep_token_id", "decoder_start_token_id")}
+    tokens = ("pad", "bos", "eos", "cls", "sep", "decoder_start")
+    small |= {name + "_token_id": 1 for name in tokens}
     for name, value in small.items():
         if getattr(config, name, None) is not None:
             setattr(config, name, value)
