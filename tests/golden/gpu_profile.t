@@ -18,7 +18,7 @@ By its bare name, of the catalogue's folder:
     [2]
 
     $ stepsim predict $ROOT/tests/golden/profiles/plan.yaml --set cluster.profile=lab -q
-    stepsim: --set cluster.profile=lab: no file 'lab', and no profile of that name in configs/profiles (known: h200-sxm)
+    stepsim: --set cluster.profile=lab: no file 'lab', and no profile of that name in configs/profiles (known: h100-sxm, h200-sxm)
     [2]
 
 Entries of GPUs mean nothing on cores, and the other way round:

@@ -4,6 +4,7 @@ import dataclasses
 import time
 
 import torch
+import torch._functorch.config
 import torch.distributed as dist
 import torch.nn.functional as F
 

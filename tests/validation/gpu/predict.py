@@ -18,7 +18,7 @@ import tempfile
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(HERE)))
 STEPSIM = os.environ.get("STEPSIM", os.path.join(ROOT, "build/release/stepsim"))
-GPU_OF = {"h200": "h200-sxm"}  # by folder: the file in configs/gpus, and that in configs/profiles
+GPU_OF = {"h100": "h100-sxm", "h200": "h200-sxm"}  # by folder: the file in configs/gpus, and that in configs/profiles
 ROOMS = ("model", "train", "data", "parallel")  # sections of a run's config that the machine does not decide
 
 
