@@ -1,8 +1,8 @@
-"""The pages docs/accuracy.md and docs/accuracy-tables.md, and README's table of errors: validate.py writes them from
-what it has just measured, so they cannot go stale.
+"""The pages docs/accuracy.md, docs/accuracy-tables.md and docs/misses.md, and README's table of errors: validate.py
+writes them from what it has just measured, so they cannot go stale.
 
 The tables come from the rows and their predictions; misses.py has the lines of what is known to miss. The sentences
-between them stand here. docs/misses.md, which says why some runs are missed, is written by hand.
+between them stand here. docs/misses-*.md, which say why some runs are missed, are written by hand.
 """
 
 import collections, os, statistics
@@ -11,6 +11,7 @@ from constants import root
 
 PATH = os.path.join(root, 'docs/accuracy.md')
 PATH_TABLES = os.path.join(root, 'docs/accuracy-tables.md')
+PATH_MISSES = os.path.join(root, 'docs/misses.md')
 PATH_README = os.path.join(root, 'README.md')
 SAMPLE = 'Every tenth tight step: '  # the page's line that the test command compares
 
@@ -183,11 +184,11 @@ def not_seen(moved):
 
 # The head of each table of scripts/misses.py.
 MISSED = {
-    'experts': '[experts](misses.md#experts)',
-    'deepspeed': '[DeepSpeed](misses.md#deepspeed)',
-    'others': '[adapters](misses.md#adapters), other software and [kernels](misses.md#kernels)',
-    'networks': '[networks](misses.md#networks)',
-    'collectives_alone': 'collectives alone',
+    'experts': '[experts](misses-experts.md), in [single programs](misses-programs.md)',
+    'deepspeed': '[DeepSpeed](misses-frameworks.md#deepspeed)',
+    'others': '[frameworks](misses-frameworks.md), kernels and devices',
+    'networks': '[networks](misses-networks.md)',
+    'collectives_alone': '[collectives alone](misses-networks.md#networks-and-nccl)',
 }
 
 
@@ -247,7 +248,7 @@ def write(steps, outside, sample, held_out, of_widths, collectives, known, check
         **known_misses(known),
         'limits': limits(checks),
     }
-    for path, text in ((PATH, PAGE), (PATH_TABLES, TABLES)):
+    for path, text in ((PATH, PAGE), (PATH_TABLES, TABLES), (PATH_MISSES, MISSES)):
         with open(path, 'w') as page:
             page.write(text % values)
     rewrite_readme(in_short(other, tight, held_out['all']))
@@ -269,9 +270,9 @@ Each source counts once, however many runs it has. All values in %%:
 
 | page | has |
 | --- | --- |
-| this one | what to expect, what is known to miss, how runs are judged |
+| this one | what to expect, how runs are judged |
 | [Tables](accuracy-tables.md) | errors by source, software, GPU, collective; limits of the tests |
-| [Known misses](misses.md) | why some runs are missed, and what was tried |
+| [Known misses](misses.md) | what is known to miss, and pages that say why |
 
 ## What to expect of a run of your own
 
@@ -286,15 +287,8 @@ ran:
 No constant was fitted to these runs. [Tables](accuracy-tables.md) has their errors by software and
 by GPU: look up yours.
 
-## What is known to miss
+[Known misses](misses.md) lists what is known to be off, by how much and why.
 
-Too fast: the prediction is shorter than the measurement. The links say why, as far as is known.
-
-%(experts)s
-%(deepspeed)s
-%(others)s
-%(networks)s
-%(collectives_alone)s
 ## The runs that fixed constants
 
 `scripts/fit.py` fits a few constants for each stack, GPU and network to the runs of eight sources.
@@ -457,4 +451,40 @@ these limits again.
 
 %(not_seen)s
 Next: [known misses](misses.md).
+"""
+
+
+MISSES = """# Known misses
+
+This page lists what is known to miss, and by how much. `make validate` writes it. Seven pages say
+why, as far as is known, and what was tried. An eighth does so for memory.
+
+| page | says why these are off |
+| --- | --- |
+| [Experts](misses-experts.md) | mixtures: products, host thread, exchanges, formats, routing |
+| [Experts in single programs](misses-programs.md) | what one trainer does with its mixtures |
+| [Frameworks](misses-frameworks.md) | recomputation, Megatron-LM, DeepSpeed, adapters |
+| [Networks](misses-networks.md) | several hosts, NCCL's choices, context ranks, pipelines |
+| [Products and attention](misses-products.md) | rates of matrix products and of attention |
+| [Eager PyTorch](misses-eager.md) | small kernels, losses, the host thread |
+| [AMD, TPUs and Gaudi](misses-devices.md) | devices other than NVIDIA's, XLA |
+| [Memory](misses-memory.md) | runs that are said not to fit, what frameworks keep |
+
+On all of these pages:
+
+- Errors are of step times, unless a page says otherwise.
+- Too fast: the prediction is shorter than the measurement. Negative errors say the same.
+- "N sources better" compares each source's median |error| before and after a change.
+- "With the errors in view": a config was read anew after its error was known.
+- A mechanism is modelled if code, a paper or a measurement shows it. No number comes from the runs
+  that it is judged by, unless that is said.
+
+## How far off
+
+%(experts)s
+%(deepspeed)s
+%(others)s
+%(networks)s
+%(collectives_alone)s
+Next: [experts](misses-experts.md), [status](status.md).
 """

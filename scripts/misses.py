@@ -1,4 +1,4 @@
-"""What docs/accuracy.md says is known to miss: the words of each line stand here, with the rows that it speaks of. Its
+"""What docs/misses.md says is known to miss: the words of each line stand here, with the rows that it speaks of. Its
 figures are computed from those rows, so they are those of the last run of validate.py."""
 
 import collections, csv, os, re, statistics

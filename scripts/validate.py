@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Predicts the published measurements of tests/validation and fails beyond the limits below. The whole run takes some
-minutes and writes docs/accuracy.md and docs/accuracy-tables.md."""
+minutes and writes docs/accuracy.md, docs/accuracy-tables.md and docs/misses.md."""
 
 import argparse, collections, csv, json, math, os, statistics, subprocess, sys
 import accuracy, held_out_collectives, limits, misses, perturb, widths
