@@ -449,6 +449,8 @@ const char *model_samples(const struct model *m);
 
 /* Returns the keys that a query of a layer sees: sliding_window, or 0 where it sees the whole sequence. */
 int64_t model_window(const struct model *m, int64_t layer);
+/* Returns whether a layer has a window, be it as long as the sequence. */
+bool model_is_windowed(const struct model *m, int64_t layer);
 /* Returns whether a layer rotates queries and keys. */
 bool model_has_rope(const struct model *m, int64_t layer);
 /* Returns the width of a head's values. */

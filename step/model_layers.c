@@ -96,7 +96,7 @@ bool model_has_attention(const struct model *m)
 
 static bool layers_alike(const struct model *m, int64_t a, int64_t b)
 {
-	return model_layer_kind(m, a) == model_layer_kind(m, b) && model_window(m, a) == model_window(m, b) &&
+	return model_layer_kind(m, a) == model_layer_kind(m, b) && model_is_windowed(m, a) == model_is_windowed(m, b) &&
 	       model_has_rope(m, a) == model_has_rope(m, b);
 }
 
@@ -146,10 +146,15 @@ const char *model_samples(const struct model *m)
 	return m->input == INPUT_PATCHES || m->input == INPUT_PIXELS ? "image" : NULL;
 }
 
-int64_t model_window(const struct model *m, int64_t layer)
+bool model_is_windowed(const struct model *m, int64_t layer)
 {
 	const bool global = m->global_attention_every > 0 && (layer + 1) % m->global_attention_every == 0;
-	return m->sliding_window < m->seq_len && !global ? m->sliding_window : 0;
+	return m->sliding_window > 0 && m->sliding_window <= m->seq_len && !global;
+}
+
+int64_t model_window(const struct model *m, int64_t layer)
+{
+	return model_is_windowed(m, layer) && m->sliding_window < m->seq_len ? m->sliding_window : 0;
 }
 
 bool model_has_rope(const struct model *m, int64_t layer)

@@ -141,6 +141,8 @@ enum op_flag {
 	OP_WIDE = 1 << 17,
 	/* done inside the kernel of the product beside it (train.fused_experts). Predicted alone */
 	OP_IN_PRODUCT = 1 << 18,
+	/* flash attention is given a mask, and computes what it hides (train.attention_mask) */
+	OP_MASK = 1 << 19,
 };
 
 enum collective {

@@ -91,13 +91,34 @@ static double systolic_s(const struct op *op, const struct rates *r, const struc
 	       kernels * op_flop(&usual) * tiles * fmax(0, slower);
 }
 
+/* Returns the time of attention where PyTorch's scaled_dot_product_attention is given a mask: all pairs are computed.
+ * cuDNN's kernels take a mask, at a share of their rate. Flash kernels do not, so that the memory-efficient one runs.
+ * Hugging Face's models then repeat keys and values for each query head, and the backward pass sums their gradients
+ * (transformers 5.17, integrations/sdpa_attention.py, use_gqa_in_sdpa). */
+static double masked_s(const struct op *op, const struct rates *r, enum attention_kernel kernel, bool backward)
+{
+	const struct op_attn *a = &op->attn;
+	const double keys = (double)op_keys(op), scores = (double)a->batch * (double)a->heads * (double)a->seq * keys,
+		     flop = op_flop(op) * (double)a->seq * keys / op_pairs(op), peak = r->matrix_flop_per_s[op->dtype];
+	if (kernel != KERNEL_FA3)
+		return flop / (peak * r->attention_share[KERNEL_MASKED][backward]);
+	struct op own = *op; /* each query head has keys of its own */
+	own.attn.kv_heads = a->heads;
+	const double width = (double)a->head_dim + (double)op_value_dim(op),
+		     repeated = a->heads > a->kv_heads ? (double)(a->heads + a->kv_heads) * width : 0,
+		     B = (double)a->batch * keys * repeated * dtype_bytes((enum dtype)op->dtype);
+	return (flop / (peak * r->attention_share[kernel][backward]) + narrow_s(op, r, backward, scores)) /
+	               r->parameters->gpu.masked_cudnn +
+	       (ends_B(&own, backward) + B) / r->memory_Bps;
+}
+
 double gpu_flash_s(const struct op *op, const struct rates *r, const struct stack *s)
 {
 	const bool backward = op->kind == OP_ATTENTION_GRAD || op->kind == OP_ATTENTION_PART_GRAD;
 	const enum attention_kernel kernel = attention_kernel_on(s, r->compute_capability);
 	const double rate = r->matrix_flop_per_s[op->dtype] * r->attention_share[kernel][backward];
-	if (kernel == KERNEL_MASKED)
-		return op_flop(op) * (double)op->attn.seq * (double)op_keys(op) / op_pairs(op) / rate;
+	if (kernel == KERNEL_MASKED || op->flags & OP_MASK)
+		return masked_s(op, r, kernel, backward);
 	const double tiles = whole_tiles(op, r, s);
 	if (s->attention8 && r->attention8_share[backward] > 0)
 		return flash8_s(op, r, backward, tiles);

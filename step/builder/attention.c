@@ -6,6 +6,12 @@ int64_t build_window(const struct builder *b)
 	return model_window(b->m, b->layer) * (b->m->window_kind == WINDOW_CHUNKED ? -1 : 1);
 }
 
+static bool is_given_mask(const struct builder *b)
+{
+	const enum attention_mask mask = b->c->train.attention_mask;
+	return mask == MASK_ALL || (mask == MASK_WINDOWS && model_is_windowed(b->m, b->layer));
+}
+
 struct op build_attention_op(const struct builder *b, enum op_kind k)
 {
 	struct op op = build_new(b, k, "attention");
@@ -20,6 +26,8 @@ struct op build_attention_op(const struct builder *b, enum op_kind k)
 		op.dropout = b->m->attention_dropout > 0;
 	if (k == OP_ATTENTION || k == OP_ATTENTION_GRAD)
 		op.attn.window = build_window(b);
+	if (k == OP_ATTENTION || k == OP_ATTENTION_GRAD)
+		op.flags |= (uint32_t)(is_given_mask(b) ? OP_MASK : 0);
 	if (op_is_flash(&op))
 		op.attn.softcap = b->m->attention_softcap;
 	if ((k == OP_ATTENTION || k == OP_ATTENTION_GRAD) && b->m->kv_lora_rank > 0)

@@ -93,6 +93,8 @@ static enum status check_dtypes(const struct config *c, struct error *e)
 		return st;
 	if (t->fp8_recipe != FP8_AUTO && t->dtype != DT_FP8)
 		return config_error_key(c, KEY_train_fp8_recipe, e, "not used unless dtype is fp8");
+	if (t->attention_mask != MASK_NONE && t->attention != ATT_FLASH)
+		return config_error_key(c, KEY_train_attention_mask, e, "needs attention: flash");
 	if (t->attention_dtype == DT_FP8 && (!dtype_is_narrow(t->dtype) || t->attention != ATT_FLASH))
 		return config_error_key(c, KEY_train_attention_dtype, e,
 			"fp8 goes with attention flash and dtype fp8, mxfp8 or nvfp4");

@@ -83,6 +83,10 @@ enum mesh_dim {
 	DIM_ETP,
 	DIM_ALL
 };
+/* For which layers PyTorch's scaled_dot_product_attention is given a mask. Hugging Face's models give one to layers
+ * whose window is no longer than the sequence, and where the whole model is compiled to all (transformers 4.53 to 5.17,
+ * masking_utils.py, _ignore_causal_mask_sdpa). */
+enum attention_mask { MASK_NONE, MASK_WINDOWS, MASK_ALL, MASK_COUNT };
 enum tristate { TRI_AUTO, TRI_TRUE, TRI_FALSE, TRI_COUNT };
 enum backend { BACKEND_AUTO, BACKEND_CUDA, BACKEND_HOST, BACKEND_COUNT };
 
@@ -101,6 +105,7 @@ struct train {
 	bool optimizer_in_backward; /* an update follows its gradients in the backward pass */
 	enum attention attention;
 	enum attention_kernel attention_kernel; /* flash: its generation; AUTO: the stack's */
+	enum attention_mask attention_mask;
 	int64_t attention_block; /* queries and keys that splash attention computes whole on a TPU; 0: a tile's */
 	bool attention_split;    /* its backward pass is a kernel for the queries' gradients and one for the others */
 	enum recompute recompute;

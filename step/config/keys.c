@@ -44,6 +44,7 @@ static const struct word optimizer_bits_words[] = {{"32", 32}, {"16", 16}, {"8",
 WORDS(attention, ATT_COUNT, {"flash", ATT_FLASH}, {"naive", ATT_NAIVE});
 WORDS(attention_kernel, KERNEL_COUNT + 1, {"auto", KERNEL_AUTO}, {"fa1", KERNEL_FA1}, {"fa2", KERNEL_FA2},
 	{"fa3", KERNEL_FA3}, {"fa4", KERNEL_FA4}, {"masked", KERNEL_MASKED});
+WORDS(attention_mask, MASK_COUNT, {"none", MASK_NONE}, {"windows", MASK_WINDOWS}, {"all", MASK_ALL});
 WORDS(recompute, REC_COUNT, {"none", REC_NONE}, {"selective", REC_SELECTIVE}, {"full", REC_FULL});
 WORDS(recompute_modules, REC_MODULE_COUNT, {"core_attn", REC_CORE_ATTN}, {"layernorm", REC_LAYERNORM},
 	{"mla_up_proj", REC_MLA_UP_PROJ}, {"moe_act", REC_MOE_ACT}, {"mlp", REC_MLP}, {"moe", REC_MOE},

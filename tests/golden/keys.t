@@ -47,7 +47,7 @@ Slow ranks: the step is the slowest one's. Failures: how much of the time is ste
 docs/reference.md and configs/reference.yaml have what `stepsim list keys` says of each key.
 
     $ stepsim list keys | python3 $ROOT/scripts/keys.py --check
-    200 keys
+    201 keys
     $ stepsim list keys | grep -E '^(model.kv_heads|model.mtp_layers|train.param_dtype|parallel.bucket_mb|data.bytes|cluster.slow_ranks) ' | tr -s ' '
     model.kv_heads heads of keys and values (grouped-query attention) from 1; default: (heads) num_query_groups, num_key_value_heads, num_kv_heads, n_kv_heads
     model.mtp_layers blocks that predict further tokens (DeepSeek-V3: 1) 0 to 4; default: 0 mtp_num_layers, num_nextn_predict_layers
@@ -222,6 +222,29 @@ What kernels of a TPU compute beside what counts, as MaxText's defaults have it,
     expert_tile=1: 2.42 s
     expert_tile=512: 2.80 s
     expert_tile=-1: stepsim: --set train.expert_tile=-1: expected an integer from 0 to 1048576, got "-1"
+
+Layers that are given a mask: those with a window no longer than the sequence, or all. Naive attention stores all scores
+anyway:
+
+    $ cat > window.yaml <<'EOF'
+    > model: {preset: phi3-mini, layers: 4, seq_len: 4096}
+    > train: {stack: pytorch-ddp-eager, global_batch: 2, micro_batch: 2, param_dtype: bf16, attention_kernel: fa3}
+    > cluster: {system: "gpu:1 h100-sxm"}
+    > EOF
+    > for key in attention_mask={none,windows,all,some}; do
+    >   echo "$key: $(stepsim predict window.yaml -q --set train.$key 2>&1 | grep -E 'step time|stepsim:' | sed 's/step time *//')"; done
+    > for window in 0 4095 4096 4097; do echo "$window: $(stepsim predict window.yaml -q --set train.attention_mask=windows --set model.sliding_window=$window | grep 'step time' | sed 's/step time *//')"; done
+    > stepsim predict window.yaml -q --set train.attention_mask=all --set train.attention=naive
+    attention_mask=none: 92.4 ms
+    attention_mask=windows: 108 ms
+    attention_mask=all: 108 ms
+    attention_mask=some: stepsim: --set train.attention_mask=some: unknown value "some" (known: none, windows, all)
+    0: 93.7 ms
+    4095: 108 ms
+    4096: 108 ms
+    4097: 93.7 ms
+    stepsim: --set train.attention_mask=all: needs attention: flash
+    [2]
 
 On a GPU whose attention kernels nobody timed, the first generation is the slower one, forward and backward:
 
