@@ -66,7 +66,7 @@ A tensor group that crosses from node to node, over fewer NICs than it has GPUs:
     Changes that shorten the step, each alone; symptom: exposed communication (24 changes tried)
                                       saves  of the step  tuning stage   with
     -------------------------------------------------------------------------------------------------------
-      another tensor group           6.52 s       73.3 %  5 communicate  --set parallel.tensor=8
+      another tensor group           6.22 s       69.9 %  5 communicate  --set parallel.tensor=8
       larger micro-batches           3.87 s       43.4 %  3 fuse         --set train.micro_batch=16
       overlapped tensor collectives  3.30 s       37.0 %  5 communicate  --set parallel.tensor_overlap=true
       another number of stages       105 ms        1.2 %  6 pipeline     --set parallel.pipeline=2
@@ -125,7 +125,7 @@ Each lever keeps its word when it is given to the command line, to the picosecon
 A large program: within its budget some changes are put together from pieces, and marked; some are left.
 
     $ COLUMNS=999 stepsim predict $ROOT/configs/pp-gpt3-175b-384xa100.yaml | grep -A 3 '^Changes that'
-    Changes that shorten the step, each alone; symptom: compute-bound (19 changes tried; -v tries 12 more, which take longer)
+    Changes that shorten the step, each alone; symptom: compute-bound (20 changes tried; -v tries 12 more, which take longer)
                                   saves  of the step  tuning stage   with
     -------------------------------------------------------------------------------------------------------------------
       less recomputation        ~18.1 s       25.7 %  4 fit          --set train.recompute=none

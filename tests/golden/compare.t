@@ -172,7 +172,7 @@ Where nothing fits: what is missing, and the last places.
     $ COLUMNS=999 stepsim compare $ROOT/configs/pp-llama3-70b-64xh100.yaml --systems server-8xrtx4090,dgx-b200 --gpus 8 --fixed-plan --set parallel.pipeline=1 --set parallel.tensor=8 --set train.global_batch=8 | grep -E '^([1-9-] |[a-z0-9-]+: does)'
     1  dgx-b200             8     3.90 s  2.60 s to 5.86 s    16.8 k  45.5 %  154 GiB  24.1 GiB   123 ms  tp 8 sp overlapped dp 1 mb 1
     -  server-8xrtx4090     8          -                 -         -       -  154 GiB  too much        -  nothing fits
-    1  dgx-b200              1    14.3 kW  689 days  374 MWh  $ 1.89 M  $ 225 k        $ 1.89 k          $ 225
+    1  dgx-b200              1    14.3 kW  690 days  374 MWh  $ 1.89 M  $ 225 k        $ 1.89 k          $ 225
     -  server-8xrtx4090      1  4.50 kW *         -        -         -        -               -              -
     server-8xrtx4090: does not fit, 130 GiB a GPU are missing; the plan: tp 8 sp overlapped dp 1 mb 1
 

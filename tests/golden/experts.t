@@ -60,9 +60,10 @@ Mixtral 8x7B: 46.7 billion parameters; MFU counts the 12.9 billion that work on 
       compute                      2.58 s       81.9 %
       exposed communication        119 ms        3.8 %
       copy                         533 ns        0.0 %
+      host                        7.00 us        0.0 %
       bubble                       438 ms       13.9 %
       optimizer                   7.48 ms        0.2 %
-      idle                        6.52 ms        0.2 %
+      idle                        6.65 ms        0.2 %
     --------------------------------------------------------------------
     communication
       moving bytes                 333 ms       10.6 %
@@ -83,6 +84,7 @@ Mixtral 8x7B: 46.7 billion parameters; MFU counts the 12.9 billion that work on 
       alltoall (768)               123 ms        3.9 %  link
       sendrecv (16)               14.3 ms        0.5 %  link
       copy (8)                    4.26 us        0.0 %  latency
+      host (1)                    7.00 us        0.0 %  host
     --------------------------------------------------------------------
     memory of a rank
       weights                    6.75 GiB
@@ -95,9 +97,9 @@ Mixtral 8x7B: 46.7 billion parameters; MFU counts the 12.9 billion that work on 
     The stages of the predicted step; the table above is of the one that ends last.
     stage  layers  compute  exposed comm.   bubble  optimizer  other, idle    memory
     --------------------------------------------------------------------------------
-    0          16   2.58 s         119 ms   438 ms    7.48 ms      6.52 ms  53.5 GiB
-    1          16   2.61 s         285 ms  47.9 ms    7.41 ms       195 ms  39.0 GiB
-    Changes that shorten the step, each alone; symptom: pipeline bubble (25 changes tried)
+    0          16   2.58 s         119 ms   438 ms    7.48 ms      6.66 ms  53.5 GiB
+    1          16   2.61 s         285 ms  47.8 ms    7.41 ms       196 ms  39.0 GiB
+    Changes that shorten the step, each alone; symptom: pipeline bubble (26 changes tried)
                                  saves  of the step  tuning stage
         with
     -----------------------------------------------------------------------
@@ -116,7 +118,7 @@ Mixtral 8x7B: 46.7 billion parameters; MFU counts the 12.9 billion that work on 
     warning: nothing was measured on this machine: the rates of hardware and software come from
       published runs
     $ stepsim predict $ROOT/configs/ep-mixtral-8x7b-64xh100.yaml --set train.micro_batch=2 --set model.capacity_factor=1.25 | grep -E 'step time|MFU|alltoall|total'
-    step time                      4.03 s
+    step time                      4.04 s
     MFU                            34.4 %
       alltoall (384)               133 ms        3.3 %  link
       total                      95.2 GiB               DOES NOT FIT in 79.6 GiB

@@ -9,9 +9,9 @@ Tensor-parallel collectives beside the tiles of products: Megatron's habit (user
     > for overlap in true false; do for stack in megatron-core pytorch-ddp; do
     >   stepsim predict tp.yaml -q --set train.stack=$stack --set parallel.tensor_overlap=$overlap | grep -E 'exposed comm|moving|  overlap'; done; done
     > stepsim predict tp.yaml -q | grep -E 'exposed comm|moving|  overlap'
-      exposed communication        157 ms       13.9 %
-      moving bytes                 562 ms       49.7 %
-      overlap                      72.0 %
+      exposed communication        160 ms       14.1 %
+      moving bytes                 563 ms       49.5 %
+      overlap                      71.5 %
       exposed communication       36.2 ms        3.6 %
       moving bytes                 611 ms       61.1 %
       overlap                      94.1 %
@@ -21,9 +21,9 @@ Tensor-parallel collectives beside the tiles of products: Megatron's habit (user
       exposed communication        378 ms       26.6 %
       moving bytes                 617 ms       43.4 %
       overlap                      38.8 %
-      exposed communication        157 ms       13.9 %
-      moving bytes                 562 ms       49.7 %
-      overlap                      72.0 %
+      exposed communication        160 ms       14.1 %
+      moving bytes                 563 ms       49.5 %
+      overlap                      71.5 %
 Slow ranks: the step is the slowest one's. Failures: how much of the time is steps.
 
     $ for slow in '{}' '{5: 1.25}' '{n2: 1.25, 5: 1.1}'; do
@@ -139,6 +139,7 @@ Why a prediction is what it is: -v.
     all_gather      link       776           -  24.2 GiB   113 ms             -   231 GB/s
     reduce_scatter  link       520           -  16.2 GiB  75.7 ms             -   231 GB/s
     copy            latency      4           -   512 KiB  4.16 us             -   126 GB/s
+    host            host         1           -         -  7.00 us             -          -
     how collectives run
     collective          ranks      size  algorithm  protocol  channels    alone  bound by  limited by
     ------------------------------------------------------------------------------------------------------------------------------

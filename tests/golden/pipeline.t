@@ -154,31 +154,31 @@ zbv: two chunks a stage, the second ones come back up. On its way to the first s
        135 send_prev  L1 gradient backward send mb1 to stage 0 [4096] in:r=119+0 after 134
     $ stepsim predict $ROOT/configs/pp-llama3-70b-64xh100.yaml --set parallel.schedule=zbv | sed -n '/^step time/p; /^  bubble/p; /^stage/,/^3/p'
     step time                      15.2 s
-      bubble                       906 ms        5.9 %
+      bubble                       906 ms        6.0 %
     stage  layers  compute  exposed comm.   bubble  optimizer  other, idle    memory
     --------------------------------------------------------------------------------
-    0          20   14.5 s         669 ms  3.51 ms    12.2 ms      65.0 ms  49.9 GiB
-    1          20   13.6 s         710 ms   864 ms    10.9 ms      31.8 ms  48.0 GiB
-    2          20   13.6 s         706 ms   884 ms    10.9 ms      15.9 ms  59.3 GiB
-    3          20   13.6 s         700 ms   906 ms    10.9 ms          0 s  70.6 GiB
+    0          20   14.5 s         669 ms  3.51 ms    12.2 ms      65.3 ms  49.9 GiB
+    1          20   13.6 s         710 ms   864 ms    10.9 ms      31.9 ms  48.0 GiB
+    2          20   13.6 s         706 ms   884 ms    10.9 ms      16.0 ms  59.3 GiB
+    3          20   13.6 s         700 ms   906 ms    10.9 ms       138 us  70.6 GiB
     $ stepsim predict $ROOT/configs/pp-llama3-70b-64xh100.yaml --set parallel.schedule=dualpipev | sed -n '/^step time/p; /^  bubble/p; /^stage/,/^3/p'
     step time                      15.2 s
       bubble                      3.51 ms        0.0 %
     stage  layers  compute  exposed comm.   bubble  optimizer  other, idle    memory
     --------------------------------------------------------------------------------
-    0          20   14.5 s         669 ms  3.51 ms    12.2 ms          0 s  52.5 GiB
-    1          20   13.6 s         766 ms   776 ms    10.9 ms       498 us  49.7 GiB
-    2          20   13.6 s         723 ms   806 ms    10.9 ms      10.9 ms  49.7 GiB
-    3          20   13.6 s         701 ms   814 ms    10.9 ms      24.9 ms  49.7 GiB
+    0          20   14.5 s         669 ms  3.51 ms    12.2 ms       268 us  52.5 GiB
+    1          20   13.6 s         766 ms   776 ms    10.9 ms       637 us  49.7 GiB
+    2          20   13.6 s         723 ms   807 ms    10.9 ms      11.0 ms  49.7 GiB
+    3          20   13.6 s         701 ms   814 ms    10.9 ms      25.1 ms  49.7 GiB
     $ stepsim predict $ROOT/configs/pp-llama3-70b-64xh100.yaml --set parallel.schedule=zbv --set parallel.strategy=fsdp | sed -n '/^step time/p; /^  bubble/p; /^stage/,/^3/p'
     step time                      16.3 s
-      bubble                       917 ms        5.6 %
+      bubble                       918 ms        5.6 %
     stage  layers  compute  exposed comm.   bubble  optimizer  other, idle    memory
     --------------------------------------------------------------------------------
-    0          20   15.4 s         873 ms  7.40 ms    12.2 ms      37.3 ms  48.7 GiB
-    1          20   14.5 s         891 ms   862 ms    10.9 ms      27.2 ms  46.5 GiB
-    2          20   14.5 s         876 ms   890 ms    10.9 ms      13.6 ms  57.8 GiB
-    3          20   14.5 s         863 ms   917 ms    10.9 ms          0 s  68.8 GiB
+    0          20   15.4 s         873 ms  7.40 ms    12.2 ms      37.5 ms  48.7 GiB
+    1          20   14.5 s         891 ms   862 ms    10.9 ms      27.3 ms  46.5 GiB
+    2          20   14.5 s         876 ms   890 ms    10.9 ms      13.7 ms  57.8 GiB
+    3          20   14.5 s         863 ms   918 ms    10.9 ms       138 us  68.8 GiB
 
 Tied tables are summed over both ends; the stages stand in the JSON.
 
