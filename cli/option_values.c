@@ -89,9 +89,9 @@ static const struct option_value values[] = {
 	{"--system", NULL, "list systems"},
 	/* configs/frameworks, which tests/unit/test_import.c compares */
 	{"--from",
-		"accelerate automodel axolotl deepspeed gpt-neox levanter lingua litgpt llama-factory llm-foundry "
-		"maxtext megatron nanotron nemo olmo olmo-core prime-rl torchtitan torchtitan-0.2 torchtune "
-		"transformers",
+		"accelerate automodel axolotl deepspeed gpt-neox internevo levanter lingua litgpt "
+		"llama-factory llm-foundry maxtext megatron nanotron nemo olmo olmo-core prime-rl "
+		"torchtitan torchtitan-0.2 torchtune transformers",
 		NULL},
 	{"--to", WRITTEN_FRAMEWORKS, NULL},
 	{"--emit", WRITTEN_FRAMEWORKS, NULL},

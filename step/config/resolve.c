@@ -96,7 +96,7 @@ static enum status resolve_replicate(struct config *c, struct error *e)
 		return config_error(c, KEY_parallel_replicate, e,
 			"%" PRId64 " contradicts shard %" PRId64 " of %" PRId64 " replicas (nearest: %" PRId64 ")",
 			p->replicate, p->shard, p->data, p->data / p->shard > 0 ? p->data / p->shard : 1);
-	if (shard == 1 && p->data > 1) {
+	if (shard == 1 && p->data > 1 && p->context == 1) {
 		int64_t nearest = p->data / 2;
 		while (p->data % nearest != 0)
 			nearest--;
@@ -127,7 +127,7 @@ static enum status resolve_shard(struct config *c, struct error *e)
 		return config_error(c, KEY_parallel_shard, e,
 			"%" PRId64 " does not divide the %" PRId64 " replica%s (nearest that do: %s)", p->shard,
 			p->data, p->data == 1 ? "" : "s", nearest_divisors(p->data, p->shard, near));
-	if (p->shard == 1 && p->data > 1)
+	if (p->shard == 1 && p->data > 1 && p->context == 1) /* context ranks share the cut */
 		return config_error(c, KEY_parallel_shard, e,
 			"1 cuts nothing: %s needs groups of 2 or more (nearest: 2, or strategy ddp)",
 			strategy_name(p->strategy));

@@ -116,12 +116,46 @@ static enum status take_flag(struct script *r, const char *word, int col)
 	return word[2 + n] ? take_value(r, word + 2 + n + 1, col) : ST_OK;
 }
 
+/* Returns the length of a key that a program is given, as "model.path=x" or "+a.b=1"; 0: the word is none. */
+static size_t pair_length(const char *word)
+{
+	const size_t plus = strspn(word, "+");
+	size_t n = plus;
+	while (isalnum((unsigned char)word[n]) || (word[n] && strchr("_.", word[n])))
+		n++;
+	return word[n] == '=' && isalpha((unsigned char)word[plus]) ? n : 0;
+}
+
+/* Takes "key=value" behind the name of a program in Python, as MaxText and Hydra read it. *taken: it is one. */
+static enum status take_pair(struct script *r, const char *word, int col, bool *taken)
+{
+	const size_t n = pair_length(word), plus = strspn(word, "+");
+	char text[SHELL_WORD], name[SHELL_WORD];
+	*taken = r->python && n > 0 && n < sizeof name && (!r->flag || memchr(word, '.', n));
+	if (!*taken)
+		return ST_OK;
+	snprintf(name, sizeof name, "%.*s", (int)(n - plus), word + plus);
+	shell_expand(&r->shell, word + n + 1, text);
+	r->flag = r->list = NULL;
+	return add_node(r, name, text, col) ? ST_OK : error_nomem(r->e, "a program's keys");
+}
+
+static bool is_python(const char *word)
+{
+	const char *slash = strrchr(word, '/'), *file = slash ? slash + 1 : word;
+	return fnmatch("python*", file, 0) == 0 || strcmp(file, "torchrun") == 0;
+}
+
 static enum status take_word(struct script *r, const char *word, int col)
 {
 	char text[SHELL_WORD];
+	bool taken = false;
 	if (++r->words > WORDS_MOST)
 		return error_set(r->e, ST_INPUT, "%s:%d:%d: more than %d words", ydoc_root(r->doc)->file, r->line, col,
 			WORDS_MOST);
+	enum status st = take_pair(r, word, col, &taken);
+	if (st || taken)
+		return st;
 	if (!r->flag && assign(r, word, text)) {
 		if (r->e->status || !is_flag(text))
 			return r->e->status;
@@ -136,6 +170,7 @@ static enum status take_word(struct script *r, const char *word, int col)
 	}
 	if (r->flag)
 		return take_value(r, text, col);
+	r->python |= is_python(text);
 	const char *slash = strrchr(text, '/'), *file = slash ? slash + 1 : text;
 	if (fnmatch("pretrain_*.py", file, 0) == 0 && !add_node(r, "_script_", file, col))
 		return error_nomem(r->e, "a script's program");
@@ -176,6 +211,12 @@ static size_t list_length(const struct script *r)
 	return strchr("([", *r->at) && numbers && depth <= 0 && n < SHELL_WORD ? n : 0;
 }
 
+static void end_command(struct script *r)
+{
+	r->flag = r->list = NULL;
+	r->python = false;
+}
+
 /* Passes what separates words. Quotes do, too: "--fp8-format hybrid" in a list of flags is two words. The end of a line
  * ends a flag, unless a backslash stands before it. */
 static void skip(struct script *r)
@@ -192,7 +233,7 @@ static void skip(struct script *r)
 		if (r->flag && list_length(r) > 0)
 			return;
 		if (strchr("\n;|&)", c) && !(c == '\n' && r->at > r->line_start && r->at[-1] == '\\'))
-			r->flag = r->list = NULL;
+			end_command(r);
 		const bool value = r->flag && strchr("\"'", c) && quoted_length(r, r->at + 1, c) > 0;
 		script_next(r);
 		if (value)

@@ -424,6 +424,8 @@ static enum status finish(struct py_reader *r, const struct py_function *f, stru
 	struct ynode *root = ydoc_edit(r->tree.doc);
 	char key[32];
 	value = only_config(value);
+	if (!f && !r->tree.failed && ends(r))
+		return error_set(r->e, ST_INPUT, "%s: it makes more values than a config has", r->file);
 	if (!r->tree.failed && ends(r))
 		return error_set(r->e, ST_INPUT, "%s:%d:%d: function %.*s makes more values than a config has", r->file,
 			f->name->line, f->name->col, (int)f->name->len, f->name->at);
@@ -434,13 +436,33 @@ static enum status finish(struct py_reader *r, const struct py_function *f, stru
 		py_put(&r->tree, root,
 			&(struct py_word){.line = value->child[i]->key_line, .col = value->child[i]->key_col},
 			value->child[i]->key, strlen(value->child[i]->key), value->child[i]);
-	py_put(&r->tree, root, f->name, "_function_", 10, py_scalar(&r->tree, f->name, f->name->at, f->name->len));
+	if (f)
+		py_put(&r->tree, root, f->name, "_function_", 10,
+			py_scalar(&r->tree, f->name, f->name->at, f->name->len));
 	for (size_t i = 0; i < r->left.n; i++) {
 		const struct py_word w = {.line = r->left.at[i]->line, .col = r->left.at[i]->col};
 		py_put(&r->tree, root, &w, key, (size_t)snprintf(key, sizeof key, "_line_%d", w.line), r->left.at[i]);
 	}
 	py_name_lists(&r->tree, root, 0);
 	return r->tree.failed || !value ? error_nomem(r->e, "the values of a Python text") : ST_OK;
+}
+
+/* Makes the config of a file without functions: the tables that it assigns, and single values. Names in capitals are
+ * constants, which others use. */
+static struct ynode *assigned(struct py_reader *r)
+{
+	const struct py_word top = {.line = 1, .col = 1};
+	struct ynode *root = py_node(&r->tree, &top, Y_MAP);
+	for (size_t i = 0; i < r->names.n; i++) {
+		const struct py_binding *b = &r->names.at[i];
+		bool constant = b->value->kind != Y_MAP;
+		for (size_t k = 0; k < b->len; k++)
+			constant &= !islower((unsigned char)b->name[k]);
+		if (!constant)
+			py_put(&r->tree, root, &(struct py_word){.line = b->value->line, .col = b->value->col}, b->name,
+				b->len, b->value);
+	}
+	return root;
 }
 
 /* Runs what stands outside of functions, and then the function that is meant, or those that build the parts. */
@@ -455,6 +477,8 @@ static enum status build(struct py_reader *r, const char *wanted)
 	struct ynode *parts = wanted ? NULL : py_builders(r, &f);
 	if (parts)
 		return finish(r, f, parts);
+	if (!wanted && r->functions.n == 0)
+		return finish(r, NULL, assigned(r));
 	f = choose(r, wanted);
 	return f ? finish(r, f, py_call(r, f, NULL)) : ST_INPUT;
 }
@@ -479,12 +503,4 @@ enum status python_parse(const char *text, size_t len, const char *name, const c
 	vec_free(&r.functions);
 	vec_free(&r.left);
 	return st;
-}
-
-bool python_found(const char *text, size_t len)
-{
-	for (size_t i = 0; i + 4 < len; i++)
-		if ((i == 0 || text[i - 1] == '\n') && strncmp(text + i, "def ", 4) == 0)
-			return true;
-	return false;
 }

@@ -7,7 +7,8 @@
 
 /* Makes a mapping of what the function `wanted` returns (NULL: pretrain_recipe, build_config, or the only one that
  * needs no arguments; where none returns a config, that which it fills; of several values the mapping with the most
- * keys). Nothing is executed, and no other file is read. "a or b" is b where a is not known.
+ * keys; of a file without functions the tables that it assigns). Nothing is executed, and no other file is read. "a or
+ * b" is b where a is not known.
  *
  *   understood   assignments, also to a.b.c and with +=; calls of functions of the file; `if` of what is known;
  * literals, arithmetic, comparisons; x.append(...), x.extend([...]) a call       Name(a=1, b=Other()) is {_target_:
@@ -19,7 +20,7 @@
 enum status python_parse(const char *text, size_t len, const char *name, const char *wanted, struct ydoc **out,
 	struct error *e);
 
-/* Returns whether a line of the text begins a function of Python. */
+/* Returns whether a line of the text begins a function of Python, or a table: "model = dict(". */
 bool python_found(const char *text, size_t len);
 
 #endif

@@ -6,6 +6,7 @@
 #include "base/array.h"
 #include "base/utf8.h"
 #include "base/yaml.h"
+#include "step/import/python.h"
 
 #define WORDS_MOST 100000 /* its message names it */
 
@@ -197,4 +198,31 @@ void py_lines_free(struct py_lines *l)
 {
 	vec_free(&l->words);
 	vec_free(&l->lines);
+}
+
+/* Returns whether a line begins as `name = dict(`, or as `name = {` with nothing behind it, which TOML has not. */
+static bool begins_table(const char *p, const char *end)
+{
+	const char *start = p;
+	while (p < end && (isalnum((unsigned char)*p) || *p == '_'))
+		p++;
+	const bool name = p > start;
+	while (p < end && *p == ' ')
+		p++;
+	if (!name || p == end || *p++ != '=')
+		return false;
+	while (p < end && *p == ' ')
+		p++;
+	if (end - p > 5 && strncmp(p, "dict(", 5) == 0)
+		return true;
+	return end - p > 1 && p[0] == '{' && p[1] == '\n';
+}
+
+bool python_found(const char *text, size_t len)
+{
+	for (size_t i = 0; i + 4 < len; i++)
+		if ((i == 0 || text[i - 1] == '\n') &&
+			(strncmp(text + i, "def ", 4) == 0 || begins_table(text + i, text + len)))
+			return true;
+	return false;
 }

@@ -21,6 +21,7 @@ struct script {
 	size_t words;
 	struct ynode *flag; /* waits for its value; NULL: none does */
 	struct ynode *list; /* has a word as its value, which more words may follow; NULL: none has */
+	bool python;        /* the command starts a program in Python, which may take key=value */
 	struct error *e;
 };
 

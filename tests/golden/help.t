@@ -67,10 +67,11 @@
                                           config names none: a name of `stepsim list models`, a
                                           config.json or its folder
         --from NAME                       the framework of the file, where its keys do not tell:
-                                          accelerate, automodel, axolotl, deepspeed, gpt-neox, levanter,
-                                          lingua, litgpt, llama-factory, llm-foundry, maxtext, megatron,
-                                          nanotron, nemo, olmo, olmo-core, prime-rl, torchtitan,
-                                          torchtitan-0.2, torchtune, transformers
+                                          accelerate, automodel, axolotl, deepspeed, gpt-neox,
+                                          internevo, levanter, lingua, litgpt, llama-factory,
+                                          llm-foundry, maxtext, megatron, nanotron, nemo, olmo,
+                                          olmo-core, prime-rl, torchtitan, torchtitan-0.2, torchtune,
+                                          transformers
         --system NAME                     with --model or another framework's config: a name of `stepsim
                                           list systems`, or a line such as "gpu:8 rtx4090"; default
                                           dgx-h100

@@ -139,8 +139,8 @@ What cannot be read.
     > printf '[training]\nseq_len = "x"\n[parallelism]\n' >bad.toml
     > stepsim import bad.toml
     > stepsim predict bad.toml
-    stepsim: other.yaml:1:1: its keys (the first: "something") are those of no known framework; --from NAME names one (accelerate automodel axolotl deepspeed gpt-neox levanter lingua litgpt llama-factory llm-foundry maxtext megatron nanotron nemo olmo olmo-core prime-rl torchtitan torchtitan-0.2 torchtune transformers)
-    stepsim: unknown framework "mosaic" (known: accelerate, automodel, axolotl, deepspeed, gpt-neox, levanter, lingua, litgpt, llama-factory, llm-foundry, maxtext, megatron, nanotron, nemo, olmo, olmo-core, prime-rl, torchtitan, torchtitan-0.2, torchtune, transformers)
+    stepsim: other.yaml:1:1: its keys (the first: "something") are those of no known framework; --from NAME names one (accelerate automodel axolotl deepspeed gpt-neox internevo levanter lingua litgpt llama-factory llm-foundry maxtext megatron nanotron nemo olmo olmo-core prime-rl torchtitan torchtitan-0.2 torchtune transformers)
+    stepsim: unknown framework "mosaic" (known: accelerate, automodel, axolotl, deepspeed, gpt-neox, internevo, levanter, lingua, litgpt, llama-factory, llm-foundry, maxtext, megatron, nanotron, nemo, olmo, olmo-core, prime-rl, torchtitan, torchtitan-0.2, torchtune, transformers)
     stepsim: bad.toml:2:11: training.seq_len (model.seq_len): expected an integer from 1 to 16777216, got "x"
     stepsim: bad.toml:2:11: training.seq_len (model.seq_len): expected an integer from 1 to 16777216, got "x"
     [2]

@@ -428,8 +428,8 @@ A model that is no preset is named; so is what can be read, where a file is of n
     > stepsim export $ROOT/configs/fsdp-tiny.yaml --to megatrn
     > stepsim export $ROOT/configs/fsdp-tiny.yaml --to axolotl
     stepsim: own.yaml:1: its model Qwen/Ours-4B is no preset: --model takes its config.json, or a name of `stepsim list models`
-    stepsim: verl.yaml:1:1: its keys (the first: "actor_rollout_ref") are those of no known framework; --from NAME names one (accelerate automodel axolotl deepspeed gpt-neox levanter lingua litgpt llama-factory llm-foundry maxtext megatron nanotron nemo olmo olmo-core prime-rl torchtitan torchtitan-0.2 torchtune transformers)
-    stepsim: verl.yaml:1:1: its keys (the first: "actor_rollout_ref") are neither sections of CONFIG.yaml nor those of a known framework; --from NAME names one (accelerate automodel axolotl deepspeed gpt-neox levanter lingua litgpt llama-factory llm-foundry maxtext megatron nanotron nemo olmo olmo-core prime-rl torchtitan torchtitan-0.2 torchtune transformers)
+    stepsim: verl.yaml:1:1: its keys (the first: "actor_rollout_ref") are those of no known framework; --from NAME names one (accelerate automodel axolotl deepspeed gpt-neox internevo levanter lingua litgpt llama-factory llm-foundry maxtext megatron nanotron nemo olmo olmo-core prime-rl torchtitan torchtitan-0.2 torchtune transformers)
+    stepsim: verl.yaml:1:1: its keys (the first: "actor_rollout_ref") are neither sections of CONFIG.yaml nor those of a known framework; --from NAME names one (accelerate automodel axolotl deepspeed gpt-neox internevo levanter lingua litgpt llama-factory llm-foundry maxtext megatron nanotron nemo olmo olmo-core prime-rl torchtitan torchtitan-0.2 torchtune transformers)
     stepsim: unknown framework "axolot" (known: accelerate, deepspeed, megatron, nanotron, torchtitan, torchtitan-0.2)
     stepsim: unknown framework "megatrn" (nearest: megatron; known: accelerate, deepspeed, megatron, nanotron, torchtitan, torchtitan-0.2)
     stepsim: Axolotl: its configs are read, but not written

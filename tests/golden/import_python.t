@@ -204,7 +204,7 @@ Recipes that are Python: torchtitan's config_registry.py, Megatron-Bridge's and 
     stepsim: needs.py: it has no function that builds a config without arguments
     stepsim: needs.py:c: it has no function that builds a config without arguments
     stepsim: number.py:1:5: function a returns no config
-    stepsim: loop.py:2:9: its keys (the first: "_target_") are those of no known framework; --from NAME names one (accelerate automodel axolotl deepspeed gpt-neox levanter lingua litgpt llama-factory llm-foundry maxtext megatron nanotron nemo olmo olmo-core prime-rl torchtitan torchtitan-0.2 torchtune transformers)
+    stepsim: loop.py:2:9: its keys (the first: "_target_") are those of no known framework; --from NAME names one (accelerate automodel axolotl deepspeed gpt-neox internevo levanter lingua litgpt llama-factory llm-foundry maxtext megatron nanotron nemo olmo olmo-core prime-rl torchtitan torchtitan-0.2 torchtune transformers)
     [2]
 
 A recipe names its model by a class of Megatron-Bridge; one that is no preset is named by what the class is given, or by

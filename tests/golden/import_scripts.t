@@ -249,7 +249,7 @@ Primus, over Megatron-LM and MaxText.
     cluster:
       system: dgx-h100 # assumed: --system NAME takes another
       nodes: 1 # assumed: --gpus N takes more
-    stepsim: unknown framework "flux" (known: accelerate, automodel, axolotl, deepspeed, gpt-neox, levanter, lingua, litgpt, llama-factory, llm-foundry, maxtext, megatron, nanotron, nemo, olmo, olmo-core, prime-rl, torchtitan, torchtitan-0.2, torchtune, transformers)
+    stepsim: unknown framework "flux" (known: accelerate, automodel, axolotl, deepspeed, gpt-neox, internevo, levanter, lingua, litgpt, llama-factory, llm-foundry, maxtext, megatron, nanotron, nemo, olmo, olmo-core, prime-rl, torchtitan, torchtitan-0.2, torchtune, transformers)
     [2]
 
 OLMo-core's scripts whose parts functions build.
