@@ -451,6 +451,36 @@ static void test_link_rates(void)
 	CU_ASSERT_EQUAL(device("b300").pcie_Bps, 121e9);
 }
 
+/* What large products reach in a format that both have. */
+static double reached_flop_per_s(const struct device_spec *d, enum dtype t)
+{
+	const double share = d->format_share[t] > 0 ? d->format_share[t] : d->gemm_share;
+	return d->matrix_flop_per_s[t] * share;
+}
+
+/* A maker's next part of a class is not slower in any format: power holds matrix units down, not those of fp32. */
+static void test_generations(void)
+{
+	static const char *const pairs[][2] = {{"v100-sxm-32", "a100-sxm-80"}, {"a100-sxm-80", "h100-sxm"},
+		{"h100-sxm", "h200-sxm"}, {"h200-sxm", "b200"}, {"h200-sxm", "b300"}, {"gh200", "gb200"},
+		{"h200-sxm", "gb300"}, {"mi250x-gcd", "mi300x"}, {"mi300x", "mi325x"}, {"mi325x", "mi355x"},
+		{"tpu-v4", "tpu-v5p"}, {"tpu-v5e", "tpu-v6e"}, {"gaudi2", "gaudi3"}};
+	for (size_t i = 0; i < COUNT(pairs); i++) {
+		const struct device_spec before = device(pairs[i][0]), after = device(pairs[i][1]);
+		for (enum dtype t = 0; t < DT_COUNT; t++) {
+			const double a = reached_flop_per_s(&before, t), b = reached_flop_per_s(&after, t);
+			CU_ASSERT(a <= 0 || b <= 0 || b >= a);
+			if (a > 0 && b > 0 && b < a)
+				fprintf(stderr, "%s: %.4g, %s: %.4g in %s\n", pairs[i][0], a, pairs[i][1], b,
+					dtype_name(t));
+		}
+	}
+	/* 0.64 of 75 TFLOP/s, where 0.6373 of 66.9 are an H200's: 48 and 42.6 */
+	const struct device_spec b200 = device("b200"), h200 = device("h200-sxm");
+	CU_ASSERT_DOUBLE_EQUAL(reached_flop_per_s(&b200, DT_FP32), 48e12, 1e9);
+	CU_ASSERT_DOUBLE_EQUAL(reached_flop_per_s(&h200, DT_FP32), 42.635e12, 1e9);
+}
+
 static void sources_only(const char *id)
 {
 	(void)id; /* each_file has looked at its numbers; what they mean is test_system.c's business */
@@ -459,4 +489,5 @@ static void sources_only(const char *id)
 static void test_systems(void) { each_file("systems", 13, sources_only); }
 
 UNIT_MAIN("catalogue", {"GPUs", test_gpus}, {"marks", test_marks}, {"known errors", test_known_errors},
-	{"ridge points", test_ridge_points}, {"link rates", test_link_rates}, {"systems", test_systems})
+	{"ridge points", test_ridge_points}, {"link rates", test_link_rates}, {"systems", test_systems},
+	{"generations", test_generations})
