@@ -221,18 +221,14 @@ static double accesses_B(const struct op *op, const struct accesses *a)
 	return a->operand * dtype_bytes((enum dtype)operand) + a->fp32 * dtype_bytes(DT_FP32);
 }
 
-static bool is_composed_gelu(const struct op *op, const struct stack *s)
+/* Returns the kernels of a gelu that is written out, or of its gradient, which stand for an activation's one;
+ * OPERATOR_NONE: the op has none. */
+static enum operator_kind composed_gelu_of(const struct op *op, const struct stack *s)
 {
 	const bool activates = op->kind == OP_ACT || op->kind == OP_GATE_ACT || op->kind == OP_ACT_GRAD;
-	return s->composed_gelu && activates && activation_is_gelu(op->mlp);
-}
-
-/* Exchanges the kernel of an activation, or of its gradient, for those of a gelu that is written out. */
-static void compose_gelu(struct accesses *sum, const struct op *op, const struct stack *s)
-{
-	const bool grad = op->kind == OP_ACT_GRAD;
-	add(sum, s, grad ? OPERATOR_COMPOSED_GELU_GRAD : OPERATOR_COMPOSED_GELU, 1);
-	add(sum, s, grad ? OPERATOR_ACTIVATION_GRAD : OPERATOR_ACTIVATION, -1);
+	if (!s->composed_gelu || !activates || !activation_is_gelu(op->mlp))
+		return OPERATOR_NONE;
+	return op->kind == OP_ACT_GRAD ? OPERATOR_COMPOSED_GELU_GRAD : OPERATOR_COMPOSED_GELU;
 }
 
 double operators_heads_B(const struct op *op, const struct stack *s)
@@ -302,8 +298,11 @@ double operators_B(const struct op *op, const struct stack *s)
 	if (k == OPERATOR_NONE)
 		return -1;
 	struct accesses sum = s->operators.of[k][s->autocast];
-	if (is_composed_gelu(op, s))
-		compose_gelu(&sum, op, s);
+	const enum operator_kind gelu = composed_gelu_of(op, s);
+	if (gelu != OPERATOR_NONE) {
+		add(&sum, s, gelu, 1);
+		add(&sum, s, operator_of_kind[op->kind], -1); /* the gate's product stays */
+	}
 	const struct further further = further_of(op, s);
 	for (size_t i = 0; i < COUNT(further.k); i++)
 		add(&sum, s, further.k[i], 1);
@@ -317,11 +316,10 @@ static double kernels_of(const struct stack *s, enum operator_kind k)
 
 double operators_kernels(const struct op *op, const struct stack *s)
 {
-	enum operator_kind k = s->operators.counted ? operator_of(op, s) : OPERATOR_NONE;
-	if (k == OPERATOR_NONE)
+	const enum operator_kind own = s->operators.counted ? operator_of(op, s) : OPERATOR_NONE;
+	if (own == OPERATOR_NONE)
 		return 1;
-	if (is_composed_gelu(op, s))
-		k = op->kind == OP_ACT_GRAD ? OPERATOR_COMPOSED_GELU_GRAD : OPERATOR_COMPOSED_GELU;
+	const enum operator_kind gelu = composed_gelu_of(op, s), k = gelu != OPERATOR_NONE ? gelu : own;
 	const bool both = op->kind == OP_QK_NORM || op->kind == OP_QK_NORM_GRAD;
 	double sum = kernels_of(s, k) * (both ? 2 : 1);
 	const struct further further = further_of(op, s);
@@ -349,10 +347,11 @@ static enum operator_kind unvectorized_of(const struct op *op, const struct stac
 		return adapter_operator(op, s);
 	if (op_class_of(op) == CLASS_LOSS)
 		return OPERATOR_LOGITS;
-	if (is_composed_gelu(op, s))
-		return op->kind == OP_ACT_GRAD ? OPERATOR_COMPOSED_GELU_GRAD : OPERATOR_COMPOSED_GELU;
-	if (clamped_of(op, s) != OPERATOR_NONE)
-		return clamped_of(op, s); /* all of a gate's own kernels are vectorized */
+	const enum operator_kind gelu = composed_gelu_of(op, s), clamped = clamped_of(op, s);
+	if (gelu != OPERATOR_NONE)
+		return gelu;
+	if (clamped != OPERATOR_NONE)
+		return clamped; /* all of a gate's own kernels are vectorized */
 	return s->operators.counted ? operator_of(op, s) : OPERATOR_NONE;
 }
 
