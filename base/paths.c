@@ -65,6 +65,20 @@ static bool home_near_binary(char out[PATH_MAX_LEN])
 	return false;
 }
 
+bool path_beside(const char *file, const char *name, char out[PATH_MAX_LEN])
+{
+	const char *slash = file && *name != '/' ? strrchr(file, '/') : NULL;
+	const int len = snprintf(out, PATH_MAX_LEN, "%.*s%s", slash ? (int)(slash - file) + 1 : 0, slash ? file : "",
+		name);
+	return len >= 0 && len < PATH_MAX_LEN;
+}
+
+void path_named_by(const char *file, const char *name, char out[PATH_MAX_LEN])
+{
+	if (!path_beside(file, name, out) || access(out, R_OK) != 0)
+		snprintf(out, PATH_MAX_LEN, "%s", name);
+}
+
 bool path_plugin(const char *name, char out[PATH_MAX_LEN])
 {
 	static const char *const places[] = {"", "/..", "/../..", "/../lib/stepsim"};

@@ -25,6 +25,13 @@ enum status path_catalogue(const char *kind, const char *name, char out[PATH_MAX
 enum status path_catalogue_names(const char *kind, char ***names, size_t *n, struct error *e);
 void path_names_free(char **names, size_t n);
 
+/* The path of `name` beside `file`: in that file's folder, unless it is absolute or `file` is NULL. False where it does
+ * not fit; *out is then cut. */
+bool path_beside(const char *file, const char *name, char out[PATH_MAX_LEN]);
+
+/* The file that a value of the config `file` names: beside the config where that can be read, else as it stands. */
+void path_named_by(const char *file, const char *name, char out[PATH_MAX_LEN]);
+
 /* $XDG_CACHE_HOME/stepsim, else ~/.cache/stepsim; made if missing. */
 enum status path_cache(char out[PATH_MAX_LEN], struct error *e);
 

@@ -2,7 +2,6 @@
 
 #include <math.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/array.h"
 #include "base/log.h"
@@ -90,17 +89,6 @@ static enum status add_log(struct fabric *f, const struct nccl_log *l, struct er
 	return st;
 }
 
-/* A relative path is looked for beside the config first, as a profile is. */
-static void find_file(const struct config *c, const char *name, char path[PATH_MAX_LEN])
-{
-	const char *slash = strrchr(c->path, '/');
-	const int folder = slash ? (int)(slash - c->path) + 1 : 0;
-	if (name[0] != '/' && folder && snprintf(path, PATH_MAX_LEN, "%.*s%s", folder, c->path, name) < PATH_MAX_LEN &&
-		access(path, R_OK) == 0)
-		return;
-	snprintf(path, PATH_MAX_LEN, "%s", name);
-}
-
 static enum status read_logs(struct fabric *f, struct error *e)
 {
 	char names[CONFIG_TEXT], path[PATH_MAX_LEN];
@@ -108,7 +96,7 @@ static enum status read_logs(struct fabric *f, struct error *e)
 	enum status st = ST_OK;
 	snprintf(names, sizeof names, "%s", f->config->cluster.fabric);
 	for (char *save = NULL, *name = strtok_r(names, ",", &save); name && !st; name = strtok_r(NULL, ",", &save)) {
-		find_file(f->config, name + strspn(name, " "), path);
+		path_named_by(f->config->path, name + strspn(name, " "), path);
 		st = nccl_log_read(path, &logs, e);
 	}
 	for (size_t i = 0; i < logs.n && !st; i++)

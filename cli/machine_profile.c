@@ -27,15 +27,10 @@ static enum status profile_of_catalogue(const char *name, char path[PATH_MAX_LEN
 	return ST_INPUT;
 }
 
-/* A relative path is looked for beside the config first, as hf_config is. */
 static enum status profile_file(const struct config *c, char path[PATH_MAX_LEN], struct error *e)
 {
-	const char *name = c->cluster.profile, *slash = strrchr(c->path, '/');
-	int folder = slash ? (int)(slash - c->path) + 1 : 0;
-	if (name[0] != '/' && folder && snprintf(path, PATH_MAX_LEN, "%.*s%s", folder, c->path, name) < PATH_MAX_LEN &&
-		readable(path))
-		return ST_OK;
-	snprintf(path, PATH_MAX_LEN, "%s", name);
+	const char *name = c->cluster.profile;
+	path_named_by(c->path, name, path);
 	return readable(path) || strpbrk(name, "/.") ? ST_OK : profile_of_catalogue(name, path, e);
 }
 

@@ -190,11 +190,10 @@ static bool is_path(enum key_id id, const char *value)
  * it (but not for a system). */
 static void whole_path(const struct config *c, enum key_id id, const char *name, char out[PATH_MAX_LEN])
 {
-	const char *slash = strrchr(c->path, '/');
 	char beside[PATH_MAX_LEN];
-	snprintf(beside, sizeof beside, "%.*s%s", slash && name[0] != '/' ? (int)(slash - c->path) + 1 : 0,
-		slash ? c->path : "", name);
-	char *whole = id == KEY_cluster_system ? NULL : realpath(beside, NULL);
+	char *whole = NULL;
+	if (id != KEY_cluster_system && path_beside(c->path, name, beside))
+		whole = realpath(beside, NULL);
 	if (!whole)
 		whole = realpath(name, NULL);
 	snprintf(out, PATH_MAX_LEN, "%s", whole ? whole : name);

@@ -166,15 +166,12 @@ bool config_stack_is_file(const char *name)
 	return strchr(name, '/') || (dot && (strcmp(dot, ".yaml") == 0 || strcmp(dot, ".yml") == 0));
 }
 
-/* Reads a file of somebody's own: beside the config first, as hf_config is found. */
+/* Reads a file of somebody's own. */
 static enum status load_own(const struct config *c, const char *name, const char *where, struct ydoc **doc,
 	struct error *e)
 {
 	char path[PATH_MAX_LEN];
-	const char *slash = strrchr(c->path, '/');
-	const int folder = slash && name[0] != '/' ? (int)(slash - c->path) + 1 : 0;
-	if (snprintf(path, sizeof path, "%.*s%s", folder, c->path, name) >= (int)sizeof path || access(path, R_OK) != 0)
-		snprintf(path, sizeof path, "%s", name);
+	path_named_by(c->path, name, path);
 	if (access(path, R_OK) != 0)
 		return error_set(e, ST_INPUT, "%s: no file '%.200s'", where, name);
 	enum status st = sourced_load(stacks.kind, path, doc, e);

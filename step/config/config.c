@@ -218,10 +218,7 @@ static void choose(const struct loader *l, enum key_id id, struct choice *out)
 static enum status apply_hf_config(struct loader *l, const struct choice *hf)
 {
 	char path[PATH_MAX_LEN];
-	const char *slash = hf->folder_of && hf->text[0] != '/' ? strrchr(hf->folder_of, '/') : NULL;
-	int len = snprintf(path, sizeof path, "%.*s%s", slash ? (int)(slash - hf->folder_of) + 1 : 0,
-		slash ? hf->folder_of : "", hf->text);
-	if (len < 0 || (size_t)len >= sizeof path)
+	if (!path_beside(hf->folder_of, hf->text, path))
 		return error_set(l->e, ST_INPUT, "%s: the path is too long", hf->where);
 	struct hf_model m;
 	struct error inner = {0};

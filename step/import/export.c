@@ -197,9 +197,7 @@ static void value_of(const struct exporter *x, enum key_id id, char out[KEY_VALU
 	key_value_text(config_key(id), x->c, out);
 	if (id != KEY_model_hf_config || out[0] == '/')
 		return;
-	const char *slash = strrchr(x->c->path, '/');
-	snprintf(path, sizeof path, "%.*s%s", slash ? (int)(slash - x->c->path) + 1 : 0, x->c->path, out);
-	char *absolute = realpath(path, NULL);
+	char *absolute = path_beside(x->c->path, out, path) ? realpath(path, NULL) : NULL;
 	if (absolute && strlen(absolute) < KEY_VALUE_MAX)
 		snprintf(out, KEY_VALUE_MAX, "%s", absolute);
 	free(absolute);

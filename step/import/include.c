@@ -18,13 +18,6 @@ struct includes {
 
 static enum status walk(struct includes *in, struct ynode *n, struct error *e);
 
-/* Writes the path of a file beside the one that names it. */
-static void path_beside(const char *file, const char *name, char out[PATH_MAX_LEN])
-{
-	const char *slash = *name == '/' ? NULL : strrchr(file, '/');
-	snprintf(out, PATH_MAX_LEN, "%.*s%s", slash ? (int)(slash + 1 - file) : 0, file, name);
-}
-
 /* Puts the file's tree in place of the text that names it. A file that is not there leaves the text. */
 static enum status include(struct includes *in, struct ynode *n, struct error *e)
 {
@@ -32,8 +25,7 @@ static enum status include(struct includes *in, struct ynode *n, struct error *e
 	size_t len = 0;
 	struct stat s;
 	struct ydoc *other = NULL;
-	path_beside(n->file, n->text + strlen(INCLUDE), path);
-	if (stat(path, &s) || !S_ISREG(s.st_mode))
+	if (!path_beside(n->file, n->text + strlen(INCLUDE), path) || stat(path, &s) || !S_ISREG(s.st_mode))
 		return ST_OK;
 	if (in->n++ == INCLUDES_MOST)
 		return ynode_error(n, e, "more than %d files are included", INCLUDES_MOST);

@@ -440,6 +440,32 @@ static void test_home_near_binary(void)
 	expect_home("usr/bin", "usr/share/stepsim");
 }
 
+static void test_beside(void)
+{
+	char config[PATH_MAX_LEN], path[PATH_MAX_LEN], want[PATH_MAX_LEN], long_name[PATH_MAX_LEN + 1];
+	CU_ASSERT(path_beside("runs/a/my.yaml", "b/model.json", path));
+	CU_ASSERT_STRING_EQUAL(path, "runs/a/b/model.json");
+	CU_ASSERT(path_beside("/my.yaml", "model.json", path));
+	CU_ASSERT_STRING_EQUAL(path, "/model.json");
+	CU_ASSERT(path_beside("my.yaml", "model.json", path));
+	CU_ASSERT_STRING_EQUAL(path, "model.json");
+	CU_ASSERT(path_beside("runs/my.yaml", "/opt/model.json", path));
+	CU_ASSERT_STRING_EQUAL(path, "/opt/model.json");
+	CU_ASSERT(path_beside(NULL, "model.json", path));
+	CU_ASSERT_STRING_EQUAL(path, "model.json");
+	memset(long_name, 'a', PATH_MAX_LEN);
+	long_name[PATH_MAX_LEN - 2] = '\0'; /* with the folder's two characters it is one too long */
+	CU_ASSERT_FALSE(path_beside("r/my.yaml", long_name, path));
+	CU_ASSERT(path_beside("my.yaml", long_name, path));
+
+	below(config, "my.yaml"); /* the config itself need not exist */
+	CU_ASSERT_EQUAL(file_write(below(want, "beside.json"), "", 0, NULL), ST_OK);
+	path_named_by(config, "beside.json", path);
+	CU_ASSERT_STRING_EQUAL(path, want);
+	path_named_by(config, "elsewhere.json", path);
+	CU_ASSERT_STRING_EQUAL(path, "elsewhere.json");
+}
+
 static void test_cache(void)
 {
 	char path[PATH_MAX_LEN], want[PATH_MAX_LEN];
@@ -480,6 +506,7 @@ static const struct unit_test tests[] = {
 	{"file errors", test_file_errors},
 	{"catalogue", test_catalogue},
 	{"home near the binary", test_home_near_binary},
+	{"a file beside another", test_beside},
 	{"cache", test_cache},
 };
 
