@@ -1,7 +1,5 @@
-"""What the scripts here share: tables, and times on a GPU."""
+"""What the scripts of PyTorch share: times on a GPU. Tables are in table.py."""
 
-import csv
-import os
 import statistics
 import time
 
@@ -10,22 +8,6 @@ import torch
 GPU = torch.cuda.is_available()
 DEVICE = "cuda" if GPU else "cpu"
 BF16, FP32 = torch.bfloat16, torch.float32
-
-
-class Table:
-    """A CSV file whose rows are there as soon as they are measured."""
-
-    def __init__(self, folder, name, columns):
-        self.file = open(os.path.join(folder, name + ".csv"), "w", newline="")
-        self.writer = csv.writer(self.file)
-        self.writer.writerow(columns)
-
-    def row(self, *cells):
-        self.writer.writerow([f"{c:.6g}" if isinstance(c, float) else c for c in cells])
-        self.file.flush()
-
-    def close(self):
-        self.file.close()
 
 
 def sync():

@@ -9,7 +9,8 @@ import torch.distributed as dist
 import torch.nn.functional as F
 
 import steps
-from common import BF16, DEVICE, FP32, GPU, Table, sync, timed
+from common import BF16, DEVICE, FP32, GPU, sync, timed
+from table import Table
 
 ROUNDS = 15
 

@@ -8,7 +8,6 @@ step: fp32 weights, products in bf16, AdamW of optax, layers scanned, each recom
 """
 
 import argparse
-import csv
 import os
 import statistics
 import time
@@ -19,19 +18,9 @@ os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
 import jax
 import jax.numpy as jnp
 
+from table import Table
+
 BF16 = jnp.bfloat16
-
-
-def table(folder, name, columns):
-    file = open(os.path.join(folder, name + ".csv"), "w", newline="")
-    writer = csv.writer(file)
-    writer.writerow(columns)
-
-    def row(*cells):
-        writer.writerow([f"{c:.6g}" if isinstance(c, float) else c for c in cells])
-        file.flush()
-
-    return row
 
 
 def timed(call, *args, hot_s=0.05):
@@ -54,7 +43,7 @@ def normal(i, *shape):
 
 
 def products(folder, tiny):
-    row = table(folder, "jax-products", "layout m n k seconds tflops".split())
+    table = Table(folder, "jax-products", "layout m n k seconds tflops".split())
     weights = [(8192, 2048), (2048, 8192), (28672, 4096), (4096, 14336), (128256, 4096)]
     calls = {
         "fwd": jax.jit(lambda x, w, g: x @ w),
@@ -66,11 +55,11 @@ def products(folder, tiny):
         args = normal(0, m, k), normal(1, k, n), normal(2, m, n)
         for layout, call in calls.items():
             s = timed(call, *args)
-            row(layout, m, n, k, s, 2 * m * n * k / s / 1e12)
+            table.row(layout, m, n, k, s, 2 * m * n * k / s / 1e12)
 
 
 def attention(folder, tiny):
-    row = table(folder, "jax-attention", "backend batch heads kv_heads tokens head_dim forward_s both_s".split())
+    table = Table(folder, "jax-attention", "backend batch heads kv_heads tokens head_dim forward_s both_s".split())
     cases = [(4, 32, 8, 2048, 64), (2, 32, 8, 4096, 128), (1, 32, 8, 8192, 128)]
     for batch, heads, kv_heads, tokens, size in [(1, 2, 2, 16, 16)] if tiny else cases:
         args = [normal(i, batch, tokens, h, size) for i, h in enumerate((heads, kv_heads, kv_heads))]
@@ -81,7 +70,7 @@ def attention(folder, tiny):
                 times = timed(jax.jit(run), *args), timed(both, args[0], *args)
             except Exception as e:  # a kernel that is not here
                 times = "", f"{type(e).__name__}: {e}"[:100]
-            row(backend, batch, heads, kv_heads, tokens, size, *times)
+            table.row(backend, batch, heads, kv_heads, tokens, size, *times)
 
 
 # ---- a step of Llama-3.2-1B ----
@@ -151,7 +140,7 @@ def measure_step(layers, hidden, heads, kv_heads, size, ffn, vocab, batch, token
 
 
 def steps(folder, tiny):
-    row = table(folder, "jax-steps", "name micro_batch tokens recompute attention step_s min_s max_s peak_B".split())
+    table = Table(folder, "jax-steps", "name micro_batch tokens recompute attention step_s min_s max_s peak_B".split())
     sizes, shape = (16, 2048, 32, 8, 64, 8192, 128256), (4, 2048)
     if tiny:
         sizes, shape = (2, 64, 4, 2, 16, 128, 256), (1, 16)
@@ -161,7 +150,7 @@ def steps(folder, tiny):
             cells = measure_step(*sizes, *shape, recompute, backend)
         except Exception as e:  # the other stands without it
             cells = [f"{type(e).__name__}: {e}"[:200]]
-        row("llama-1b-jax", *shape, int(recompute), backend, *cells)
+        table.row("llama-1b-jax", *shape, int(recompute), backend, *cells)
 
 
 def main():

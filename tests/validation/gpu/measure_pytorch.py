@@ -24,8 +24,9 @@ import torch
 import torch.nn.functional as F
 
 import costs
-from common import BF16, DEVICE, FP32, GPU, Table, timed
+from common import BF16, DEVICE, FP32, GPU, timed
 from steps import steps
+from table import Table
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 

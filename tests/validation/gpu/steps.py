@@ -8,7 +8,8 @@ import time
 import torch
 import torch.distributed as dist
 
-from common import BF16, DEVICE, FP32, GPU, Table, events, sync
+from common import BF16, DEVICE, FP32, GPU, events, sync
+from table import Table
 
 COLUMNS = """name parameters trainable micro_batch tokens param_dtype autocast recompute compiled lora step_s min_s
     max_s forward_s backward_s optimizer_s allocated_B reserved_B static_B wrap optimizer error""".split()
