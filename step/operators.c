@@ -99,7 +99,7 @@ enum status operators_read_kernels(const struct ynode *map, struct operators *ou
 enum status operators_read(const struct ynode *map, struct operators *out, struct error *e)
 {
 	enum status st = read_map(map, out, read_accesses, e);
-	for (size_t k = 1; k < OPERATOR_LOGITS && !st; k++)
+	for (size_t k = 1; k < OPERATOR_LOGITS && !st && !out->counted; k++)
 		if (!ynode_get(map, names[k]))
 			st = ynode_error(map, e, "%s: '%s' is missing", map->key, names[k]);
 	out->counted = !st;

@@ -118,7 +118,8 @@ struct op;
 struct stack;
 
 /* Reads a mapping of all operators, {name: {value: [operand, fp32, operand, fp32], source}}: without autocast, then
- * under it. ST_INPUT with position: an unknown or missing name, other than four numbers. */
+ * under it. Where they are counted already, by the stack's family, it may have some in place of those. ST_INPUT with
+ * position: an unknown or missing name, other than four numbers. */
 enum status operators_read(const struct ynode *map, struct operators *out, struct error *e);
 
 /* Reads a mapping of some operators, {name: {value: [passes, operand, fp32, passes, operand, fp32], source}}: their

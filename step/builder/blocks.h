@@ -226,6 +226,8 @@ int32_t context_attention_grad(struct builder *b, const struct acts *a, int32_t 
 
 /* True where this layer's products run in a format narrower than 16 bits. */
 bool narrow_here(const struct builder *b);
+/* True where the vocabulary head's weight `w` does. */
+bool narrow_head(const struct builder *b, enum param_kind w);
 /* True where those of its experts do. */
 bool narrow_experts(const struct builder *b);
 /* Says that a buffer already has that format. */

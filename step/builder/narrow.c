@@ -1,5 +1,6 @@
 /* Formats narrower than 16 bits. Only the blocks' matrix products use them: NVIDIA Transformer Engine's recipes keep
- * attention, norms, head and loss in bf16. Each operand is cast once and serves every product that reads it:
+ * attention, norms, head and loss in bf16. A head that is a layer of theirs multiplies in the narrow format, too
+ * (train.narrow_head). Each operand is cast once and serves every product that reads it:
  *
  *   activation         forward, and the gradient of its weights
  *   output's gradient  both products of backward
@@ -14,6 +15,12 @@
 #include "step/builder/blocks.h"
 
 bool narrow_here(const struct builder *b) { return dtype_is_narrow(b->c->train.dtype) && b->layer != NONE; }
+
+bool narrow_head(const struct builder *b, enum param_kind w)
+{
+	return dtype_is_narrow(b->c->train.dtype) && b->c->train.narrow_head && b->layer == NONE &&
+	       w == (model_ties(b->m) ? PARAM_TOKEN_EMBEDDING : PARAM_HEAD_W);
+}
 
 bool narrow_experts(const struct builder *b) { return narrow_here(b) && !b->c->train.wide_experts; }
 

@@ -74,7 +74,8 @@ static uint32_t wide(const struct builder *b)
 static void product(struct builder *b, const struct linear *l, uint32_t flags, int64_t m, int64_t n, int64_t k,
 	enum dtype out_dtype, struct view A, struct view B, struct view bias, struct view C)
 {
-	const bool grouped = l->experts > 0, here = grouped ? narrow_experts(b) : narrow_here(b),
+	const bool grouped = l->experts > 0,
+		   here = grouped ? narrow_experts(b) : narrow_here(b) || narrow_head(b, l->w),
 		   narrow = here && l->w != PARAM_ROUTER_W && l->w != PARAM_ADAPT_W && !param_is_lora(l->w);
 	int64_t groups = grouped ? l->experts : 1;
 	if (narrow) {

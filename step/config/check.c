@@ -95,6 +95,11 @@ static enum status check_dtypes(const struct config *c, struct error *e)
 		return config_error_key(c, KEY_train_fp8_recipe, e, "not used unless dtype is fp8");
 	if (t->attention_mask != MASK_NONE && t->attention != ATT_FLASH)
 		return config_error_key(c, KEY_train_attention_mask, e, "needs attention: flash");
+	if (t->narrow_head && !dtype_is_narrow(t->dtype))
+		return config_error(c, KEY_train_narrow_head, e, "not used with %s products (train.dtype)",
+			dtype_name(t->dtype));
+	if (t->narrow_head && !c->model.lm_head)
+		return config_error_key(c, KEY_train_narrow_head, e, "not used without lm_head");
 	if (t->attention_dtype == DT_FP8 && (!dtype_is_narrow(t->dtype) || t->attention != ATT_FLASH))
 		return config_error_key(c, KEY_train_attention_dtype, e,
 			"fp8 goes with attention flash and dtype fp8, mxfp8 or nvfp4");

@@ -136,6 +136,7 @@ struct train {
 	bool expert_loop;    /* experts are called one by one, and the host thread waits for the tokens of each */
 	int64_t expert_tile; /* rows of a tile of grouped products on a TPU; 0: no tile is shared by experts */
 	bool wide_experts;   /* where dtype is narrower than 16 bits, the products of experts are not */
+	bool narrow_head;    /* where dtype is narrower than 16 bits, the products of the vocabulary head are, too */
 	bool fused_experts;  /* experts' activations, and the casts of what these leave, run inside their products */
 	int64_t sync_every;
 };

@@ -47,7 +47,7 @@ Slow ranks: the step is the slowest one's. Failures: how much of the time is ste
 docs/reference.md and configs/reference.yaml have what `stepsim list keys` says of each key.
 
     $ stepsim list keys | python3 $ROOT/scripts/keys.py --check
-    201 keys
+    202 keys
     $ stepsim list keys | grep -E '^(model.kv_heads|model.mtp_layers|train.param_dtype|parallel.bucket_mb|data.bytes|cluster.slow_ranks) ' | tr -s ' '
     model.kv_heads heads of keys and values (grouped-query attention) from 1; default: (heads) num_query_groups, num_key_value_heads, num_kv_heads, n_kv_heads
     model.mtp_layers blocks that predict further tokens (DeepSeek-V3: 1) 0 to 4; default: 0 mtp_num_layers, num_nextn_predict_layers

@@ -170,6 +170,18 @@ static void test_wide_experts(void)
 	program_destroy(wide);
 }
 
+/* A head in the products' format is three products of each micro-batch: forward, its input's gradient, its weight's. */
+static void test_narrow_head(void)
+{
+	struct program *wide = program_of("train.dtype=fp8", 4),
+		       *narrow = program_of("train.dtype=fp8 train.narrow_head=true", 4);
+	const int head = 3 * (int)wide->config.micro_batches;
+	CU_ASSERT_EQUAL(products_in(narrow, OP_GEMM, DT_FP8), products_in(wide, OP_GEMM, DT_FP8) + head);
+	CU_ASSERT_EQUAL(products_in(narrow, OP_GEMM, DT_BF16), products_in(wide, OP_GEMM, DT_BF16) - head);
+	program_destroy(wide);
+	program_destroy(narrow);
+}
+
 /* Returns how many ops of a kind are part of a product's kernel. */
 static int in_products(const struct program *p, enum op_kind kind)
 {
@@ -204,6 +216,6 @@ static void test_fused_experts(void)
 }
 
 UNIT_MAIN("program of dispatches", {"experts' activations in products", test_fused_experts},
-	{"experts in 16 bits", test_wide_experts}, {"a kernel for all experts", test_grouped_kernel},
-	{"weights gathered beside a loop", test_loop_gathers}, {"rows once a host", test_dispatch},
-	{"tokens in fp8", test_narrow_dispatch}, {"router bias", test_router_bias})
+	{"experts in 16 bits", test_wide_experts}, {"a head in fp8", test_narrow_head},
+	{"a kernel for all experts", test_grouped_kernel}, {"weights gathered beside a loop", test_loop_gathers},
+	{"rows once a host", test_dispatch}, {"tokens in fp8", test_narrow_dispatch}, {"router bias", test_router_bias})

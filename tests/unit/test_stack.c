@@ -20,6 +20,25 @@ static enum status parse(const char *text, struct stack *s)
 	return st;
 }
 
+/* A stack may count some operators anew: the others stay its family's. A family counts all. */
+static void test_operators(void)
+{
+	static const char text[] = "operators:\n  layer_norm: {value: [15, 0, 15, 0], source: x}\n";
+	struct stack s = stack_default();
+	struct ydoc *doc = NULL;
+	CU_ASSERT_EQUAL(parse(text, &s), ST_INPUT);
+	CU_ASSERT_PTR_NOT_NULL(strstr(error.text, "is missing"));
+	s = stack_default();
+	s.operators.counted = true;
+	s.operators.of[OPERATOR_RESIDUAL][false] = (struct accesses){3, 0};
+	CU_ASSERT_EQUAL(ydoc_parse(text, strlen(text), "s.yaml", &doc, &error), ST_OK);
+	CU_ASSERT_EQUAL(stack_read(ydoc_root(doc), &s, &error), ST_OK);
+	ydoc_destroy(doc);
+	CU_ASSERT_TRUE(s.operators.counted);
+	CU_ASSERT_EQUAL(s.operators.of[OPERATOR_LAYER_NORM][false].operand, 15);
+	CU_ASSERT_EQUAL(s.operators.of[OPERATOR_RESIDUAL][false].operand, 3);
+}
+
 static void test_read(void)
 {
 	struct stack s;
@@ -247,8 +266,8 @@ static void test_attention_on_blackwell(void)
 	}
 }
 
-UNIT_MAIN("stack", {"numbers and habits", test_read}, {"what is wrong", test_wrong}, {"family", test_family},
-	{"composed gelu", test_composed_gelu}, {"complex rotary", test_complex_rotary},
+UNIT_MAIN("stack", {"numbers and habits", test_read}, {"what is wrong", test_wrong}, {"operators", test_operators},
+	{"family", test_family}, {"composed gelu", test_composed_gelu}, {"complex rotary", test_complex_rotary},
 	{"fused kernels", test_fused_kernels}, {"eager and compiled, plain and tuned", test_pairs},
 	{"the flash kernel of a config", test_attention_kernel},
 	{"the flash kernel on Blackwell", test_attention_on_blackwell})
