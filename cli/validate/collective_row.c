@@ -110,14 +110,15 @@ static void put_time(struct judged_collective *out, double time_s, double spread
 }
 
 /* GPUs that do not run NCCL: as a step's collectives are priced on them. */
-static enum status predict_by_links(const struct rates *r, enum collective coll, int64_t ranks,
+static enum status predict_by_links(const struct rates *r, enum collective coll, const struct collective_run *run,
 	struct judged_collective *out, struct error *e)
 {
-	const struct collective_price p = collective_price(r, coll, ranks, 1, COLLECTIVE_ANY, out->bytes, e);
+	const struct collective_price p = collective_price(r, coll, run->ranks, 1, COLLECTIVE_ANY, out->bytes, e);
+	const double launched_s = run->one_process ? (double)run->per_host * r->parameters->nccl.one_process_s : 0;
 	if (!isfinite(p.time_s))
 		return error_set(e, ST_INPUT, "%s: no rate of the links between %lld ranks is known", r->machine->name,
-			(long long)ranks);
-	put_time(out, p.time_s, exp(NORMAL_90 * p.rel_sigma));
+			(long long)run->ranks);
+	put_time(out, fmax(p.time_s, launched_s), exp(NORMAL_90 * p.rel_sigma));
 	out->algorithm = p.algorithm;
 	return ST_OK;
 }
@@ -141,7 +142,7 @@ static enum status predict_collective(const struct csv *t, size_t row, enum coll
 		snprintf(out->fabric, sizeof out->fabric, "%s", m->network.id);
 	const struct rates rates = rates_of(m);
 	if (rates.compute_capability <= 0)
-		return predict_by_links(&rates, coll, run.ranks, out, e);
+		return predict_by_links(&rates, coll, &run, out, e);
 	if ((st = nccl_group_of(&rates, run.ranks, 1, &g, e)))
 		return st;
 	g.one_process = run.one_process;

@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "sim/price/cost.h"
+#include "sim/price/rccl.h"
 
 /* Returns the rate of an exchange across hosts. In a chain every member but the last passes on the whole buffer. Parts
  * for other hosts leave through this member's share of the NICs. */
@@ -86,6 +87,14 @@ struct collective_price price_flat(const struct rates *r, enum collective c, int
 		if (nccl_group_of(r, size, stride, &g, e) == ST_OK)
 			return price_as_nccl(&g, c, forced, bytes);
 		p.time_s = empty_s = INFINITY;
+	} else if (!r->path_is_measured && rccl_runs_on(r)) {
+		struct rccl_result found;
+		rccl_time(r, c, size, stride, forced.algorithm == ALGO_RING, bytes, &found,
+			e); /* infinite where it fails */
+		p.time_s = found.time_s;
+		empty_s = found.latency_s;
+		p.rel_sigma = found.rel_sigma;
+		p.algorithm = found.algorithm;
 	} else {
 		p.time_s = link_time_s(r, c, size, stride, bytes, e);
 		empty_s = link_time_s(r, c, size, stride, 0, e);

@@ -44,12 +44,12 @@ struct collective_price price_once_a_host(const struct rates *r, int64_t size, i
  * one, or between hosts, for groups between them). Else it comes from the curve of the nearest size k: a
  * ring's step on S/n bytes takes T_k(k S/n) / steps(k), so T_n(S) = (n-1)/(k-1) T_k(k S/n); broadcast and sendrecv,
  * which cut nothing, T_k(S). Where no curve was measured, on NVIDIA's GPUs whose links are known as NCCL runs it
- * (sim/price/nccl.h), `forced` to an algorithm and a protocol. Else alpha-beta over the group's link: all-reduce by a
- * ring 2(n-1) alpha + 2(n-1)/n S beta, all-gather and reduce-scatter half of it, alltoall by pairwise exchange (n-1)
- * alpha + (n-1)/n S beta (Thakur, Rabenseifner, Gropp 2005, IJHPCA 19(1)); broadcast along a chain of pipelined pieces
- * (n-1) alpha + S beta (NVIDIA/nccl-tests doc/PERFORMANCE.md: S/B); sendrecv and a message (send, recv) alpha + S beta.
- * Between hosts a member of the last has its own share of the NICs: of alltoall the part of S that leaves the host
- * crosses it, of sendrecv all. */
+ * (sim/price/nccl.h), `forced` to an algorithm and a protocol; on AMD's as RCCL does (sim/price/rccl.h). Else
+ * alpha-beta over the group's link: all-reduce by a ring 2(n-1) alpha + 2(n-1)/n S beta, all-gather and reduce-scatter
+ * half of it, alltoall by pairwise exchange (n-1) alpha + (n-1)/n S beta (Thakur, Rabenseifner, Gropp 2005, IJHPCA
+ * 19(1)); broadcast along a chain of pipelined pieces (n-1) alpha + S beta (NVIDIA/nccl-tests doc/PERFORMANCE.md: S/B);
+ * sendrecv and a message (send, recv) alpha + S beta. Between hosts a member of the last has its own share of the NICs:
+ * of alltoall the part of S that leaves the host crosses it, of sendrecv all. */
 #define DECLARE_PRICER(id, name, nccl, protocol, portable, pricer, ...) collective_pricer price_##pricer;
 ALGORITHMS(DECLARE_PRICER)
 #undef DECLARE_PRICER

@@ -395,8 +395,8 @@ struct nccl_result nccl_time(const struct nccl_group *g, enum collective coll, s
 		if (!isfinite(c.time_s))
 			c = cheapest(&x, coll, NCCL_ANY, bytes, &r);
 	}
-	r.time_s = c.time_s * (g->hosts > 1 ? pow((double)g->hosts, g->network.crowding) : 1) +
-	           (g->one_process ? g->parameters->nccl.one_process_s : 0);
+	r.time_s = fmax(c.time_s * (g->hosts > 1 ? pow((double)g->hosts, g->network.crowding) : 1),
+		g->one_process ? (double)g->per_host * g->parameters->nccl.one_process_s : 0);
 	r.channels = channels_of(&x, r.algo, r.proto, bytes);
 	r.bound = c.latency_s > c.transfer_s           ? NCCL_BY_LATENCY
 	          : g->hosts > 1 && x.nics <= x.inside ? NCCL_BY_NETWORK

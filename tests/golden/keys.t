@@ -107,8 +107,8 @@ An all-reduce of two levels is priced from its parts, and -v names it; inside on
     step time                       682 ms
     all_reduce, dp      8   250 MiB  ring       Simple           2  28.9 ms  link      socket between CPU0 and CPU1, 16.0 GB/s
     step time                      1.56 s
-    all_reduce, dp     32   250 MiB  hierarchical                      2.40 ms  link      xGMI among 8 GPUs, 7 rings of 48.0 GB/s
-    step time                      152 ms
+    all_reduce, dp     32   250 MiB  hierarchical                      2.83 ms  link      xGMI among 8 GPUs, 7 rings of 48.0 GB/s
+    step time                      157 ms
     stepsim: collectives.algorithm: NCCL lacks hierarchical, which is predicted, not executed
 
 Why a prediction is what it is: -v.

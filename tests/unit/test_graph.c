@@ -281,6 +281,7 @@ static void test_rates(void)
 	CU_ASSERT_EQUAL(nvlinks_most(0), 18);
 	CU_ASSERT_EQUAL(rate_xgmi(0x90a).Bps, 36e9);
 	CU_ASSERT_EQUAL(rate_xgmi(0x942).Bps, 48e9);
+	CU_ASSERT_EQUAL(rate_xgmi(0x950).Bps, 57.6e9);
 	CU_ASSERT_EQUAL(rate_socket("AMD EPYC 9654", 0).Bps, 16e9);
 	CU_ASSERT_EQUAL(rate_socket("Intel(R) Xeon(R) CPU E5-2698 v4 @ 2.20GHz", 0).Bps, 6e9);
 	CU_ASSERT_EQUAL(rate_socket("Intel(R) Xeon(R) Platinum 8480+", 0).Bps, 22e9);

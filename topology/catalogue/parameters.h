@@ -15,6 +15,8 @@
 #define NCCL_PROTO_COUNT 3
 #define NCCL_ALGO_NAMES "tree ring collnet_direct collnet_chain nvls nvls_tree pat"
 #define NCCL_ALGO_COUNT 7
+#define RCCL_ALGO_NAMES "tree ring"
+#define RCCL_ALGO_COUNT 2
 #define NCCL_SCALES 3      /* columns: one host, two, four and more */
 #define NCCL_TREE_SIZES 24 /* columns: powers of two from 64 B */
 

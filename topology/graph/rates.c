@@ -88,8 +88,9 @@ struct rate rate_xgmi(int32_t gfx)
 {
 	static const char *const source =
 		"ROCm/rccl src/graph/topo.h: VEGA_XGMI_WIDTH 24, MI200_XGMI_WIDTH 36, GFX94X_XGMI_WIDTH 48 GB/s; "
-		"datasheet: AMD's product pages, 50 GB/s a link on MI200, 64 on MI300, 76.8 on MI350";
-	double usable = gfx >= 0x940 ? 48e9 : gfx == 0x910 || gfx == 0x90a ? 36e9 : 24e9;
+		"datasheet: AMD's product pages, 50 GB/s a link on MI200, 64 on MI300, 76.8 on MI350, of which it too "
+		"has 3/4 (ROCm blogs, mi300x-rccl-xgmi), 58 GB/s as eight MI355X reach, where RCCL counts 48";
+	double usable = gfx >= 0x950 ? 57.6e9 : gfx >= 0x940 ? 48e9 : gfx == 0x910 || gfx == 0x90a ? 36e9 : 24e9;
 	double datasheet = gfx >= 0x950 ? 76.8e9 : gfx >= 0x940 ? 64e9 : gfx == 0x910 || gfx == 0x90a ? 50e9 : 46e9;
 	return (struct rate){usable, datasheet, nvlink_s, source};
 }
