@@ -392,8 +392,9 @@ struct op {
 	                   */
 	uint8_t frozen8;  /* 1: GEMM kinds: B is a frozen weight that is stored in fp8, or gathered in it */
 	uint8_t dtensors; /* ops on DTensors that PyTorch dispatches for it (struct stack, dtensor) */
-	int32_t layer;    /* -1 outside the blocks */
-	int32_t bucket;   /* index in role.buckets, -1 */
+	uint8_t linears; /* of a product with weights: the linear modules that call it for columns of their own; 0: 1 */
+	int32_t layer;   /* -1 outside the blocks */
+	int32_t bucket;  /* index in role.buckets, -1 */
 	const char *what; /* static: "qkv", "fc1", "grad bucket", ... */
 	union { /* dimensions: the member of the kind's shape family, or all in order for code that serves any kind */
 		int64_t d[OP_MAX_DIMS];

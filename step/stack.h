@@ -86,6 +86,7 @@ enum stage_split {
 	X("dropout_grad", dropout_grad, NONE, 0, 10, "the same in the backward pass") \
 	X("score_dropout", score_dropout, NONE, 0, 10, "the same of stored scores, in each pass") \
 	X("op", op_s, SECOND, 0, 1, "host time to issue one op, with Python and dispatch; 0: the device's launch") \
+	X("kernel", kernel_s, SECOND, 0, 1, "host time of each kernel of such an op beside its first") \
 	X("dtensor_op", dtensor_op_s, SECOND, 0, 1, \
 		"host time that an op on a DTensor takes beside a plain one (habit dtensor)") \
 	/* Transformer Engine's user buffers, asynchronous TP; 0: not known, one of the group's pieces */ \
@@ -280,7 +281,7 @@ struct stack_number {
 	size_t offset; /* in struct stack */
 	const char *meaning;
 };
-#define STACK_NUMBERS 16 /* of which a family uses twelve at the most */
+#define STACK_NUMBERS 17 /* of which a family uses twelve at the most */
 extern const struct stack_number stack_numbers[STACK_NUMBERS];
 #define STACK_MEMORIES 16
 extern const struct stack_number stack_memories[STACK_MEMORIES];

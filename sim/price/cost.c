@@ -13,11 +13,15 @@ double cost_issue_s(const struct program *p, const struct rates *r)
 	return p->config.stack.op_s > 0 ? p->config.stack.op_s * r->launch_factor : r->launch_s;
 }
 
-/* Returns the host's time to issue a computing op. A stack's own time is of any op. */
+/* Returns the host's time to issue a computing op. A stack's own time is of any op; but no module of Python calls a
+ * cast of autocast's or of gathered weights. */
 static double op_issue_s(const struct program *p, const struct op *op, const struct rates *r)
 {
 	if (op->flags & OP_IN_PRODUCT)
 		return 0;
+	const struct stack *s = &p->config.stack;
+	if (s->kernel_s > 0 && op->kind == OP_CAST && !dtype_is_narrow((enum dtype)op->out_dtype))
+		return p->config.train.cuda_graph ? 0 : s->kernel_s * r->launch_factor;
 	const double measured_s = r->issue_s[op->kind];
 	return measured_s > 0 && !(p->config.stack.op_s > 0) && !p->config.train.cuda_graph ? measured_s
 	                                                                                    : cost_issue_s(p, r);
@@ -207,6 +211,30 @@ static double dtensors_s(const struct program *p, const struct op *op, const str
 	return c->train.cuda_graph ? 0 : (op->dtensors + updates) * c->stack.dtensor_op_s * r->launch_factor;
 }
 
+/* Returns how many kernels autocast adds to an op that gpu_op_kernels does not count, as they are small: casts of the
+ * gradients of biases and of convolutions' weights; and for each of a product's linear modules beside the first its own
+ * casts of weight and rows and, backward, of their gradients, with a sum. An RMS norm counts those of rows. */
+static double small_casts(const struct program *p, const struct op *op)
+{
+	if (!p->config.stack.autocast)
+		return 0;
+	if (op->kind == OP_BIAS_GRAD || op->kind == OP_CONV_WEIGHT)
+		return 1;
+	const double more = fmax(1, op->linears) - 1, of_rows = p->config.model.norm == NORM_LAYERNORM ? 1 : 0;
+	return more * (op->flags & OP_TRANS_A ? 1 : op->flags & OP_TRANS_B ? 1 + of_rows : 2 * of_rows);
+}
+
+/* Returns the host thread's time for what an op is beside its first kernel, where the stack tells kernels apart: its
+ * further kernels, and the modules that call a product for columns of their own. */
+static double further_kernels_s(const struct program *p, const struct op *op, const struct rates *r)
+{
+	const struct stack *s = &p->config.stack;
+	if (!s->operators.counted || p->config.train.fused || p->config.train.cuda_graph || op->flags & OP_IN_PRODUCT)
+		return 0;
+	return ((gpu_op_kernels(op, s) - 1 + small_casts(p, op)) * s->kernel_s + (fmax(1, op->linears) - 1) * s->op_s) *
+	       r->launch_factor;
+}
+
 /* Returns the ops that the host thread issues to carry a gradient through a bucket. */
 static double more_copies(const struct program *p, const struct op *op)
 {
@@ -271,7 +299,7 @@ static enum status cost_compute(const struct program *p, const struct op *op, co
 	if (!r->is_host)
 		out->issue_s = op_issue_s(p, op, r) * (1 + more_copies(p, op)) +
 		               (loop > 1 ? 0 : more_experts_s(p, op, r)) + biases_s(p, op, r) + dtensors_s(p, op, r) +
-		               more_kernels_s(p, op, r);
+		               more_kernels_s(p, op, r) + further_kernels_s(p, op, r);
 	if (op->flags & OP_IN_PRODUCT || !price_by_profile(&one, r, out))
 		price_by_roofline(p, &one, r, out);
 	out->issue_s *= loop;

@@ -247,6 +247,11 @@ static double heads_s(const struct op *op, const struct rates *r, const struct s
 	return op_is_naive_product(op) ? operators_heads_B(op, s) / r->memory_Bps : 0;
 }
 
+double gpu_op_kernels(const struct op *op, const struct stack *s)
+{
+	return operators_kernels(op, s) + (gpu_casts_gradient(op, s) ? 1 : 0);
+}
+
 double gpu_op_s(const struct op *op, const struct rates *r, const struct stack *s, enum bound *bound)
 {
 	if (op->flags & OP_IN_PRODUCT) { /* no kernel, and the product's loop hides its arithmetic */
@@ -254,8 +259,7 @@ double gpu_op_s(const struct op *op, const struct rates *r, const struct stack *
 		return gpu_op_B(op, s) / r->memory_Bps;
 	}
 	double compute = compute_s(op, r, s), memory = memory_s(op, r, s);
-	const double each_s = r->parameters->gpu.kernel_s, work = fmax(compute, memory),
-		     kernel_s = operators_kernels(op, s) * each_s + (gpu_casts_gradient(op, s) ? each_s : 0);
+	const double work = fmax(compute, memory), kernel_s = gpu_op_kernels(op, s) * r->parameters->gpu.kernel_s;
 	*bound = kernel_s > work ? BOUND_LATENCY : compute > memory ? BOUND_COMPUTE : BOUND_MEMORY;
 	const double modules = fmax(1, op->modules);
 	return modules * (kernel_s + work) + copies_s(op, r, s) + heads_s(op, r, s) +

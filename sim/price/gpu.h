@@ -33,6 +33,9 @@ double gpu_each_tensor(const struct op *op, const struct stack *s);
 /* Returns the latter alone. */
 double gpu_loop_kernels(const struct op *op);
 
+/* Returns how many kernels an op starts one after the other, those that cast a weight's gradient included. */
+double gpu_op_kernels(const struct op *op, const struct stack *s);
+
 /* Returns the time of the kernels of one op, launches aside. Fills the bound of it. */
 double gpu_op_s(const struct op *op, const struct rates *r, const struct stack *s, enum bound *bound);
 

@@ -14,7 +14,7 @@ struct key {
 	uint8_t kind, dtype, out_dtype, coll, reduce, group, mlp, optimizer;
 	uint64_t flags;
 	uint16_t images;
-	uint8_t lane, of_bucket, adapter, modules, dropout, frozen8, dtensors;
+	uint8_t lane, of_bucket, adapter, modules, dropout, frozen8, dtensors, linears;
 };
 
 struct known {
@@ -52,6 +52,7 @@ static struct key key_of(const struct op *op)
 	k.dropout = op->dropout;
 	k.frozen8 = op->frozen8;
 	k.dtensors = op->dtensors;
+	k.linears = op->linears;
 	k.images = op->images;
 	return k;
 }

@@ -20,6 +20,15 @@ static int64_t modules_of(const struct builder *b, enum param_kind w)
 	return qkv ? 3 : fc1 && model_gated(b->m) ? 2 : 1;
 }
 
+/* Returns the modules that call a product. Decoders with layer norms have one for Q, K and V (GPT-2's c_attn,
+ * query_key_value of GPT-NeoX, BLOOM and Falcon, nanoGPT's c_attn). Experts' products are called otherwise. */
+static uint8_t linears_of(const struct builder *b, const struct linear *l)
+{
+	const struct model *m = b->m;
+	const bool one = l->w == PARAM_QKV_W && m->norm == NORM_LAYERNORM && m->causal && m->encoder_layers == 0;
+	return one || l->experts > 0 || param_is_lora(l->w) ? 1 : (uint8_t)modules_of(b, l->w);
+}
+
 /* Returns the units that hold the weight of an adapter's product: one for each module. */
 static int64_t adapter_units(const struct builder *b, enum param_kind w)
 {
@@ -94,6 +103,7 @@ static void product(struct builder *b, const struct linear *l, uint32_t flags, i
 	op.gemm.units = adapter_units(b, l->w);
 	op.adapter = (uint8_t)adapter_part(b, l->w, flags);
 	op.modules = is_first_factor(l->w) && !b->c->train.fused ? (uint8_t)modules_of(b, l->w) : 0;
+	op.linears = linears_of(b, l);
 	op.frozen8 = frozen_in_8_bits(b, l->w);
 	op.dtensors = build_dtensors(b, grouped ? 0 : linear_dtensors(b, l->w, flags));
 	build_op(b, &op, grouped ? (const struct view[]){A, B, C} : (const struct view[]){A, B, bias, C});

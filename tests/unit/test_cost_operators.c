@@ -453,9 +453,66 @@ static void test_memory_format(void)
 	NEAR(cost(&m, conv).alone_s, wide_s);
 }
 
+/* An op of eager PyTorch takes the host thread 50 us with its first kernel, and 20 us for each further one. Q, K and V
+ * are three modules, each 50 us; under autocast each casts its weight, and behind a layer norm its rows, too. */
+static void test_host_kernels(void)
+{
+	mesh(1, 1);
+	struct machine m = gpu();
+	struct config *c = &program.config;
+	struct stack *s = &c->stack;
+	struct op norm = {.kind = OP_NORM, .dtype = DT_BF16, .out_dtype = DT_BF16, .matrix = {64, 64}}, bias = norm,
+		  cast = {.kind = OP_CAST, .dtype = DT_FP32, .out_dtype = DT_BF16, .vector = {64}},
+		  qkv = gemm(DT_BF16, 64, 192, 64);
+	const bool fused = c->train.fused;
+	bias.kind = OP_BIAS_GRAD;
+	qkv.linears = 3;
+	c->train.fused = false;
+	s->op_s = 50e-6;
+	s->kernel_s = 20e-6;
+	NEAR(cost(&m, norm).issue_s, 50e-6); /* nobody counted its kernels */
+	NEAR(cost(&m, qkv).issue_s, 50e-6);
+	s->operators.counted = true;
+	s->operators.kernels[OPERATOR_LAYER_NORM][false] = 2;
+	s->operators.kernels[OPERATOR_LAYER_NORM][true] = 3.5;
+	NEAR(cost(&m, norm).issue_s, 50e-6 + 20e-6);
+	NEAR(cost(&m, bias).issue_s, 50e-6);
+	NEAR(cost(&m, cast).issue_s, 20e-6);
+	for (int rms = 0; rms < 2; rms++) {
+		c->model.norm = rms ? NORM_RMSNORM : NORM_LAYERNORM;
+		qkv.out_dtype = DT_BF16;
+		qkv.flags = OP_TRANS_B;
+		s->autocast = false;
+		NEAR(cost(&m, qkv).issue_s, 3 * 50e-6);
+		s->autocast = true;
+		NEAR(cost(&m, qkv).issue_s, 3 * 50e-6 + (rms ? 2 : 4) * 20e-6);
+		qkv.flags = 0; /* the gradients of rows, each with a cast and a sum */
+		NEAR(cost(&m, qkv).issue_s, 3 * 50e-6 + (rms ? 0 : 4) * 20e-6);
+		qkv.flags = OP_TRANS_A; /* three casts of the weights' gradients */
+		qkv.out_dtype = DT_FP32;
+		NEAR(cost(&m, qkv).issue_s, 3 * 50e-6 + 3 * 20e-6);
+	}
+	NEAR(cost(&m, norm).issue_s, 50e-6 + 2.5 * 20e-6);
+	NEAR(cost(&m, bias).issue_s, 50e-6 + 20e-6);
+	s->kernel_s = 0; /* casts are ops, and modules are called by themselves, in other stacks of the family, too */
+	NEAR(cost(&m, cast).issue_s, 50e-6);
+	NEAR(cost(&m, qkv).issue_s, 3 * 50e-6);
+	s->kernel_s = 20e-6;
+	c->train.fused = true;
+	NEAR(cost(&m, qkv).issue_s, 50e-6);
+	c->train.cuda_graph = true;
+	CU_ASSERT_EQUAL(cost(&m, cast).issue_s, 0);
+	CU_ASSERT_EQUAL(cost(&m, qkv).issue_s, 0);
+	c->train.cuda_graph = false;
+	c->train.fused = fused;
+	c->model.norm = NORM_LAYERNORM;
+	*s = stack_default();
+}
+
 UNIT_MAIN("cost of operators", {"counted operators", test_operators}, {"fused kernels", test_fused_kernels},
 	{"kernels around adapters", test_adapter_operators}, {"adapters in fp32", test_wide_adapter},
 	{"composed gelu", test_composed_gelu}, {"rate of logits", test_logit_rate}, {"clamped gate", test_clamped_gate},
 	{"unvectorized", test_unvectorized}, {"kernels", test_kernels}, {"NVFP4", test_triton_fp4},
 	{"reductions", test_reductions}, {"gradient of a table", test_embed_grad},
-	{"images by channels", test_memory_format}, {"frozen weights in fp8", test_turned_weights})
+	{"host's time of kernels", test_host_kernels}, {"images by channels", test_memory_format},
+	{"frozen weights in fp8", test_turned_weights})

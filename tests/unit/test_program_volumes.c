@@ -219,7 +219,28 @@ static void test_dtensors(void)
 	}
 }
 
+/* Q, K and V are three modules and a gate two, in each of a block's three products. A decoder with layer norms has one
+ * module for Q, K and V. */
+static void test_linears(void)
+{
+	for (int norm = NORM_LAYERNORM; norm <= NORM_RMSNORM; norm++) {
+		struct config c = tiny(STRAT_DDP, 1, 1);
+		int64_t modules = 0;
+		c.micro_batches = 1;
+		c.train.global_batch = 1;
+		c.model.mlp = MLP_SWIGLU;
+		c.model.norm = (enum norm)norm;
+		c.model.causal = true;
+		struct program *p = built(&c);
+		for (size_t i = 0; i < p->roles[0].ops.n; i++)
+			if (p->roles[0].ops.at[i].layer >= 0)
+				modules += p->roles[0].ops.at[i].linears;
+		CU_ASSERT_EQUAL(modules, c.model.layers * 3 * (norm == NORM_RMSNORM ? 7 : 5));
+		program_destroy(p);
+	}
+}
+
 UNIT_MAIN("program_volumes", {"volumes", test_volumes}, {"units smaller than a block", test_small_units},
 	{"buckets", test_buckets}, {"lead buckets", test_lead_buckets}, {"tensors gathered", test_tensors_gathered},
 	{"units copied", test_units_copied}, {"adapters' units", test_adapter_units},
-	{"dispatch on DTensors", test_dtensors})
+	{"dispatch on DTensors", test_dtensors}, {"linear modules", test_linears})
