@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Runs everything that must never break, against what `make all tests` has built. Jobs of several ranks run one after
 # another; beside them, at a lower priority, as many checks as there are cores. STEPSIM_TEST_TIMES=1 prints the seconds
-# of each check: elapsed, user, system. The last line is "N passed, N failed[, N skipped]".
+# of each check: elapsed, user, system. The last line is "N passed, N failed[, N skipped]". It takes no arguments.
 set -u
+[ $# -eq 0 ] || { sed -n '2,4s/^# //p' "$0" >&2; exit 2; }
 # shellcheck source=scripts/env.sh
 . "$(dirname "$0")/../scripts/env.sh"
 cd "$root" || exit 2

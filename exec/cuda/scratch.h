@@ -1,6 +1,5 @@
-/* Device memory and a stream for calls made by hand: what stands in backend.h's table under scratch_*. Private to
- * exec/cuda/.
- */
+/* Device memory and a stream for calls made by hand: what stands in backend.h's table under scratch_*, where their
+ * contracts are. Private to exec/cuda/. */
 #ifndef STEPSIM_EXEC_CUDA_SCRATCH_H
 #define STEPSIM_EXEC_CUDA_SCRATCH_H
 
