@@ -95,6 +95,14 @@ struct op build_sequence_op(const struct builder *b, enum op_kind k, const char 
 
 void build_after(struct builder *b, enum lane lane, int64_t op)
 {
+	/* Ops of a lane end in their order: the latest of each lane implies the others. */
+	for (size_t i = 0; op != NONE && i < b->after[lane].n; i++) {
+		int64_t *known = &b->after[lane].at[i];
+		if (b->r->ops.at[*known].lane == b->r->ops.at[op].lane) {
+			*known = op > *known ? op : *known;
+			return;
+		}
+	}
 	if (op != NONE && !vec_push(&b->after[lane], op))
 		fail_nomem(b);
 }

@@ -385,6 +385,30 @@ static void test_hybrid_lanes(void)
 	program_destroy(p);
 }
 
+/* Without overlap an update waits for the last of the reductions, however many buckets there are. */
+static void test_update_follows(void)
+{
+	struct machine m = two_nodes(8, 1e9, 1e8); /* the reductions are what takes time */
+	struct program *p = program_of("model.layers=64 parallel.strategy=ddp parallel.overlap=false "
+				       "parallel.bucket_mb=0.001 parallel.first_bucket_mb=0.001",
+		8);
+	const struct role *r = &p->roles[0];
+	struct timeline t;
+	struct result out;
+	struct error e = {0};
+	int64_t ended_ps = 0, reductions = 0;
+	CU_ASSERT_EQUAL_FATAL(predict(p, &m, &out, &t, &e), ST_OK);
+	for (size_t i = 0; i < r->ops.n; i++) {
+		const bool reduces = r->ops.at[i].lane == LANE_COMM;
+		reductions += reduces;
+		ended_ps = reduces && t.spans.at[i].end_ps > ended_ps ? t.spans.at[i].end_ps : ended_ps;
+		CU_ASSERT(r->ops.at[i].kind != OP_OPTIMIZER || t.spans.at[i].start_ps >= ended_ps);
+	}
+	CU_ASSERT(reductions > 256);
+	timeline_free(&t);
+	program_destroy(p);
+}
+
 /* Slow links between nodes: sharding within a node beats sharding across. */
 static void test_hybrid_prediction(void)
 {
@@ -399,4 +423,5 @@ UNIT_MAIN("program, context and hsdp", {"combinations", test_combinations}, {"wo
 	{"volumes", test_volumes}, {"pieces in order", test_contiguous}, {"all to all", test_all_to_all},
 	{"memory", test_memory}, {"hybrid", test_hybrid}, {"zero in groups", test_groups},
 	{"default shard", test_default_shard}, {"predictions", test_predictions},
-	{"hybrid prediction", test_hybrid_prediction}, {"hybrid lanes", test_hybrid_lanes})
+	{"hybrid prediction", test_hybrid_prediction}, {"hybrid lanes", test_hybrid_lanes},
+	{"update behind reductions", test_update_follows})
