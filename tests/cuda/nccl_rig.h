@@ -10,6 +10,7 @@
 
 #include "base/dtype.h"
 #include "exec/cuda/check.h"
+#include "exec/exec.h"
 
 static int wrong, checked;
 static int64_t own_rank;
@@ -78,12 +79,18 @@ static inline enum status rig_open(struct rig *rig, struct error *e)
 	return CUDA_CHECK(cudaStreamCreateWithFlags(&rig->stream, cudaStreamNonBlocking), e);
 }
 
-static inline void rig_close(struct rig *rig)
+/* Ends a test: says how much was checked, and returns the exit code. */
+static inline int rig_end(struct rig *rig, struct session *s)
 {
 	if (rig->stream)
 		cudaStreamDestroy(rig->stream);
 	cudaFree(rig->in);
 	cudaFree(rig->out);
+	if (wrong == 0)
+		printf("%d checked\n", checked);
+	fflush(stdout);
+	session_close(s);
+	return wrong ? 1 : 0;
 }
 
 #endif

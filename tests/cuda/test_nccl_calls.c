@@ -133,10 +133,5 @@ int main(void)
 		fprintf(stderr, "%s\n", e.text);
 		_exit(1); /* others may wait for this rank */
 	}
-	rig_close(&rig);
-	if (wrong == 0)
-		printf("%d checked\n", checked);
-	fflush(stdout);
-	session_close(s);
-	return wrong ? 1 : 0;
+	return rig_end(&rig, s);
 }

@@ -461,10 +461,5 @@ out:
 	comm_destroy(&world);
 	if (st)
 		_exit(1);
-	rig_close(&rig);
-	if (wrong == 0)
-		printf("%d checked\n", checked);
-	fflush(stdout);
-	session_close(s);
-	return wrong ? 1 : 0;
+	return rig_end(&rig, s);
 }
