@@ -196,7 +196,9 @@ class Fit:
         """Predicts the rows that may see a constant with another value of it."""
         by = 1 - STEP if is_share(name) else 1 + STEP
         of, _, fabric = file.partition('/')
-        mine = [i for i, r in enumerate(self.rows) if of == 'model' or r['joined'] == fabric]
+        # RCCL takes NCCL's corrections over, and its rows fix none of them.
+        counts = lambda r: not r['gpu'].startswith('MI') if of == 'model' else r['joined'] == fabric
+        mine = [i for i, r in enumerate(self.rows) if counts(r)]
         column = {}
         found = predict(self.home, [self.rows[i] for i in mine], self.constants, {name: value * by}) if mine else []
         for i, p in zip(mine, found):
