@@ -216,7 +216,7 @@ COLLECTIVES = (
     (
         'all-gathers below 16 MiB of one B200 cluster over RoCE (gke-dranet)',
         span,
-        calls(lambda r: number(r, 'bytes') < 16 * MIB, id='^gke-dranet-'),
+        calls(lambda r: number(r, 'bytes') < 16 * MIB, id='^gke-dranet-[0-9]'),
     ),
     (
         'all-gather of 32 to 512 MiB on ten full H100 hosts',

@@ -57,11 +57,11 @@ Adapters on a base of 4 bits that waits in the host's memory.
     > fsdp_config: {fsdp_offload_params: true, fsdp_sharding_strategy: FULL_SHARD}
     > END
     > stepsim predict qlora.yaml --system server-8xl40s -q | grep -E '^A step| (copy|all_gather|optimizer|total)|offload: [0-9]'
-    A step takes 5.14 s (90 % interval: 3.70 s to 7.14 s); 70 % of communication hides behind compute,
+    A step takes 5.16 s (90 % interval: 3.66 s to 7.28 s); 70 % of communication hides behind compute,
       copy                          157 ms        3.1 %
       optimizer                    6.30 ms        0.1 %
       optimizer (80)               6.30 ms        0.1 %  host
-      all_gather (481)              4.15 s       80.7 %  link
+      all_gather (481)              4.15 s       80.4 %  link
       copy (562)                    318 ms        6.2 %  link
       total                       7.36 GiB               fits in 45.0 GiB
     warning: offload: 42.0 GiB of each host's memory are in use

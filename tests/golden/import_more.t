@@ -369,7 +369,8 @@ torchtune, LitGPT, MaxText and Levanter.
     #    4  taken         per_device_batch_size = 2: as train.micro_batch
     #    5  taken         ici_fsdp_parallelism = 8: as parallel.data
     #    6  taken         ici_tensor_parallelism = 1: as parallel.tensor
-    #    7  taken         dcn_data_parallelism = 4: as parallel.strategy, parallel.replicate
+    #    7  taken         dcn_data_parallelism = 4: as cluster.nodes, parallel.strategy,
+    #                     parallel.replicate
     #    8  taken         quantization = fp8: as train.dtype
     #    9  taken         remat_policy = minimal: as train.recompute, train.recompute_modules,
     #                     train.recompute_saves
