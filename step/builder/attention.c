@@ -24,10 +24,10 @@ struct op build_attention_op(const struct builder *b, enum op_kind k)
 	op.attn.head_dim = b->m->head_dim;
 	if (k == OP_ATTN_SOFTMAX || k == OP_ATTN_SOFTMAX_GRAD || op_is_flash(&op))
 		op.dropout = b->m->attention_dropout > 0;
-	if (k == OP_ATTENTION || k == OP_ATTENTION_GRAD)
+	if (k == OP_ATTENTION || k == OP_ATTENTION_GRAD) {
 		op.attn.window = build_window(b);
-	if (k == OP_ATTENTION || k == OP_ATTENTION_GRAD)
 		op.flags |= (uint32_t)(is_given_mask(b) ? OP_MASK : 0);
+	}
 	if (op_is_flash(&op))
 		op.attn.softcap = b->m->attention_softcap;
 	if ((k == OP_ATTENTION || k == OP_ATTENTION_GRAD) && b->m->kv_lora_rank > 0)

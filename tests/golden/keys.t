@@ -234,7 +234,9 @@ anyway:
     > EOF
     > for key in attention_mask={none,windows,all,some}; do
     >   echo "$key: $(stepsim predict window.yaml -q --set train.$key 2>&1 | grep -E 'step time|stepsim:' | sed 's/step time *//')"; done
-    > for window in 0 4095 4096 4097; do echo "$window: $(stepsim predict window.yaml -q --set train.attention_mask=windows --set model.sliding_window=$window | grep 'step time' | sed 's/step time *//')"; done
+    > for window in 0 4095 4096 4097; do
+    >   set -- --set train.attention_mask=windows --set model.sliding_window=$window
+    >   echo "$window: $(stepsim predict window.yaml -q "$@" | grep 'step time' | sed 's/step time *//')"; done
     > stepsim predict window.yaml -q --set train.attention_mask=all --set train.attention=naive
     attention_mask=none: 92.4 ms
     attention_mask=windows: 108 ms
